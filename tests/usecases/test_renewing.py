@@ -8,10 +8,21 @@ from typing import Any
 
 import pytest
 
+from penstock.domain.cooldowns import Cause, Obstacle
 from penstock.domain.replies import ResourceAccess, ResourceList
+from penstock.domain.units.retries import BACK_OFF
 from penstock.domain.units.units import CLEAN_WITHIN, STEP_WITHIN, CleanProof, Unit, UnitState
 from penstock.domain.users.users import User
-from penstock.kernel.errors import DriverError, Misconfigured, RateLimited, Refused, Unknown, Unsatisfiable
+from penstock.kernel.errors import (
+    DriverError,
+    Misconfigured,
+    NoCapacity,
+    QuotaReached,
+    RateLimited,
+    Refused,
+    Unknown,
+    Unsatisfiable,
+)
 from penstock.kernel.rows import Replace
 from penstock.ports import NotYet, Order, Ready
 from penstock.testing.site import site_toml
@@ -170,7 +181,7 @@ def test_a_failed_renewal_is_repeated_and_the_job_continues(
     finish(twin, job)
 
 
-def test_a_renewal_has_the_scopes_to_avoid_and_respects_throttling(twin: Twin, spring: Spring, ada: User) -> None:
+def test_a_renewal_respects_throttling(twin: Twin, spring: Spring, ada: User) -> None:
     job = running(twin, ada)
     spring.says = [RateLimited("slow down", 600, "AssumeRole")]
     beating(twin, job, 31 * 60)
@@ -180,13 +191,83 @@ def test_a_renewal_has_the_scopes_to_avoid_and_respects_throttling(twin: Twin, s
     assert any("spring cannot renew key yet: RateLimited: slow down" in line for line in told(twin, job))
     beating(twin, job, 8 * 60)
     assert len(spring.orders) == count + 1
-    short = frozenset({"pond"})
-    spring.avoided.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cooldowns, "request_create", lambda *_: cooldowns.Permission(short))
-        put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
-        advance.advance(twin.on, key_of(twin, job).id)
-    assert spring.avoided == [short]
+
+
+REFUSALS = [QuotaReached("full"), NoCapacity("none left"), Misconfigured("no such role")]
+"""What a well says of a create, and what stops further creates of the type."""
+
+
+def refuse_others(spring: Spring, unit: str, error: DriverError) -> None:
+    """The well refuses to make anything but one unit."""
+    create = spring.create
+
+    def choosy(order: Order) -> Ready | NotYet:
+        if order.id != unit:
+            raise error
+        return create(order)
+
+    spring.create = choosy  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+def test_what_is_short_for_others_keeps_no_running_job_from_its_renewals(
+    spring_for_two: tuple[Twin, Spring], ada: User, error: DriverError
+) -> None:
+    """A renewal makes nothing. Otherwise the job's credentials end while a job that came later waits for its own."""
+    twin, spring = spring_for_two
+    job = running(twin, ada)
+    refuse_others(spring, key_of(twin, job).id, error)
+    submit(twin, ada, resources=["key"])
+    twin.run()
+    for _ in range(6):
+        beating(twin, job, 30 * 60)
+        assert asked(twin, job).fresh_seconds, "it has time left"
+    assert len(spring.orders) >= 6, "every half hour"
+    (row,) = cooldowns.cooldowns_of(twin.on, "well/spring")
+    assert row.scope == "type/key"
+    assert row.count > 2, "it says nothing of what is short: that was refused again and again"
+
+
+def test_a_renewal_probes_no_shortage(twin: Twin, spring: Spring, ada: User) -> None:
+    """Who waits for what was short probes it when the time is over, whoever is renewed meanwhile."""
+    job = running(twin, ada)
+    cooldowns.start_for(twin.on, "well/spring", Obstacle("type/key", Cause.QUOTA, "full"), "r-other")
+    cooldowns.start_for(twin.on, "well/spring", Obstacle("pond", Cause.CAPACITY, "dry"), "r-other")
+    before = cooldowns.cooldowns_of(twin.on, "well/spring")
+    beating(twin, job, 31 * 60)
+    assert asked(twin, job).metadata == {"key": "k2"}
+    assert spring.avoided[-1] == ()
+    assert cooldowns.cooldowns_of(twin.on, "well/spring") == before
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+def test_what_refuses_a_renewal_stops_nobody_else(
+    spring_for_two: tuple[Twin, Spring], ada: User, error: DriverError
+) -> None:
+    """It is counted, and tried again after a pause of the unit's own."""
+    twin, spring = spring_for_two
+    job = running(twin, ada)
+    spring.says = [error]
+    put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+    advance.advance(twin.on, key_of(twin, job).id)
+    assert key_of(twin, job).due == twin.world.now() + BACK_OFF
+    assert [row.code for row in cooldowns.failures(twin.on, "well/spring")] == [type(error).__name__]
+    other = running(twin, ada)
+    assert asked(twin, other).metadata == {"key": "k3"}
+
+
+@pytest.mark.parametrize(("error", "is_over"), [(Misconfigured("no"), True), (Unknown("down"), False)])
+def test_a_refused_renewal_shows_that_a_well_may_be_called_if_the_provider_said_so(
+    twin: Twin, spring: Spring, ada: User, error: DriverError, is_over: bool
+) -> None:
+    """It was let through when the time to slow down was over; else the next one is let through at once."""
+    job = running(twin, ada)
+    cooldowns.start_for(twin.on, "well/spring", Obstacle("calls", Cause.RATE, "slow down"), "r-other")
+    twin.pass_time(31)
+    spring.says = [error]
+    put(twin, key_of(twin, job), renews=twin.world.now(), due=twin.world.now())
+    advance.advance(twin.on, key_of(twin, job).id)
+    assert [row.probe for row in cooldowns.cooldowns_of(twin.on, "well/spring")] == ([] if is_over else [None])
 
 
 def test_nobody_renews_while_another_was_told_to_wait(spring_for_two: tuple[Twin, Spring], ada: User) -> None:

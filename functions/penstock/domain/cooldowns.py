@@ -8,6 +8,9 @@ There is a row per maker and scope. A scope is the driver's own name for what is
 the scope is the type that was requested, with the options of its job, or the kind of call. Everybody else avoids the
 scope until the one unit that may probe it has its answer, or its time is over.
 
+A shortage is only of what is to be made. To renew the credentials of a unit makes nothing: no shortage stops that, and
+it proves nothing of one. Only a maker that asks to be called less often stops it too.
+
 `Budget` limits how many mutating calls per second a site makes to one factory or well: a token bucket.
 """
 
@@ -206,6 +209,11 @@ def whole_scopes(unit_type: str, options: Mapping[str, Any] = NO_OPTIONS) -> fro
 def concerns(row: CoolDown, whole: Collection[str]) -> bool:
     """Whether a call for a unit with these whole scopes can end a cool-down: one of a type, only a call for it can."""
     return row.scope in whole or not row.scope.startswith(("type/", "broken/"))
+
+
+def stopping_all(rows: Iterable[CoolDown]) -> list[CoolDown]:
+    """The cool-downs that also stop a call which makes nothing: the maker asked to be called less often."""
+    return [row for row in rows if row.stops]
 
 
 def obstacles(

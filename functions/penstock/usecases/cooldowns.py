@@ -8,6 +8,7 @@ a lost write must not delay anybody.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
@@ -42,25 +43,39 @@ class Permission:
 
 def request_create(on: System, site: Site, unit: Unit) -> Permission:
     """Whether a unit may be made now. At most one unit gets permission to probe what has cooled down."""
-    maker, now = maker_of(unit.is_a, unit.maker), on.world.now()
-    found = cooldowns_of(on, maker)
+    found = cooldowns_of(on, maker_of(unit.is_a, unit.maker))
     kinds = _whole_scopes(on, unit, found)
     whole = [row for row in found if row.stops or (row.scope in kinds and not unit.creation.is_making)]
+    given = _request(on, site, unit, whole, [row for row in found if cooldowns.concerns(row, kinds)])
+    short = {row.scope for row in found if row.cause is not Cause.BROKEN}
+    return given if given.wait is not None else replace(given, avoid=frozenset(short - given.probes))
+
+
+def request_renewal(on: System, site: Site, unit: Unit) -> Permission:
+    """Whether a well may be asked again for what expires: it makes nothing for that, so no shortage is in its way."""
+    stops = cooldowns.stopping_all(cooldowns_of(on, maker_of(unit.is_a, unit.maker)))
+    return _request(on, site, unit, stops, stops)
+
+
+def _request(
+    on: System, site: Site, unit: Unit, whole: Sequence[CoolDown], concerning: Sequence[CoolDown]
+) -> Permission:
+    """Whether a call may be made now that all of `whole` stop, and whose answer may end those that concern it."""
+    now = on.world.now()
     shut = [row for row in whole if not row.is_open_to(unit.id, now)]
     if shut:
         return _denied(on, shut, unit)
     wait = take_call(on, site, unit)
     if wait is not None:
         return Permission(wait=wait, why=f"no more calls a second are made to {unit.maker} than its `rate` says")
-    probed = {row.scope for row in found if cooldowns.concerns(row, kinds) and _probe(on, row, unit)}
+    probed = {row.scope for row in concerning if _probe(on, row, unit)}
     lost = [row for row in whole if row.scope not in probed]
     if lost:
-        for row in found:
+        for row in concerning:
             if row.scope in probed:
                 _release_probe(on, row.key, unit)
         return _denied(on, lost, unit)
-    short = {row.scope for row in found if row.cause is not Cause.BROKEN}
-    return Permission(frozenset(short - probed), frozenset(probed))
+    return Permission(probes=frozenset(probed))
 
 
 def _denied(on: System, by: Sequence[CoolDown], unit: Unit) -> Permission:
@@ -156,8 +171,33 @@ def create_skipped(on: System, unit: Unit, given: Permission) -> tuple[str, int 
     )
 
 
+def renewal_answered(on: System, unit: Unit, given: Permission) -> None:
+    """Record that a well answered a renewal: it may be called. Of what is short, that shows nothing."""
+    for row in cooldowns_of(on, maker_of(unit.is_a, unit.maker)) if given.probes else ():
+        if row.scope in given.probes:
+            lift(on, row.key, unit)
+
+
+def renewal_failed(on: System, unit: Unit, given: Permission, error: DriverError) -> tuple[str, int | None]:
+    """Record what a renewal met. Returns the reason for people, and when to retry if all must wait."""
+    _slow_down(on, unit, error)
+    is_answered = bool(cooldowns.obstacles(error, unit.type))
+    maker = maker_of(unit.is_a, unit.maker)
+    for row in cooldowns_of(on, maker) if given.probes else ():
+        if row.scope in given.probes:
+            (lift if is_answered else _release_probe)(on, row.key, unit)
+    found = stopping(on, maker)
+    wait = cooldowns.wait(found[0], unit.id, on.world.now()) if found else None
+    return f"{type(error).__name__}: {error}", wait
+
+
 def destroy_failed(on: System, unit: Unit, error: DriverError) -> None:
-    """Record what a destroy met: that the maker is to be called less often is true of creates as well."""
+    """Record what a destroy met."""
+    _slow_down(on, unit, error)
+
+
+def _slow_down(on: System, unit: Unit, error: DriverError) -> None:
+    """Record what a call met that makes nothing: that the maker is to be called less often is true of creates too."""
     maker = maker_of(unit.is_a, unit.maker)
     count_failure(on, maker, error)
     if isinstance(error, RateLimited):
@@ -236,7 +276,7 @@ def blocking(on: System, unit: Unit) -> list[CoolDown]:
 def stopping(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs that stop all calls of a maker at the moment, the last to end first."""
     now = on.world.now()
-    found = [row for row in cooldowns_of(on, maker) if row.stops and now < row.until]
+    found = [row for row in cooldowns.stopping_all(cooldowns_of(on, maker)) if now < row.until]
     return sorted(found, key=lambda row: row.until, reverse=True)
 
 

@@ -268,18 +268,17 @@ def renew(on: System, unit: Unit, order: Order) -> None:
 
 
 def _call_renew(on: System, unit: Unit, order: Order) -> None:
-    """Ask the well, if cool-downs permit it, and record its answer."""
+    """Ask the well, unless it wants to be left alone, and record its answer."""
     site = current_site(on)
-    permission = cooldowns.request_create(on, site, unit)
+    permission = cooldowns.request_renewal(on, site, unit)
     if permission.wait is not None:
         driver_calls.retry_later(on, unit, permission.why, permission.wait)
         return
     try:
-        asked = replace(order, avoid=permission.avoid)
-        done = drivers.create(on, unit, drivers.driver_of(on, site, unit), asked)
+        done = drivers.create(on, unit, drivers.driver_of(on, site, unit), order)
         sealed = drivers.seal_answer(on, site, unit, done)
     except DriverError as error:
-        reason, after = cooldowns.create_failed(on, unit, permission, error)
+        reason, after = cooldowns.renewal_failed(on, unit, permission, error)
         driver_calls.retry_later(on, unit, reason, after)
         return
     if isinstance(done, NotYet):
@@ -287,4 +286,4 @@ def _call_renew(on: System, unit: Unit, order: Order) -> None:
     else:
         renewed = retries.renewed(unit, sealed, on.world.now(), done.expires)
         on.store.commit([Replace(unit, units.with_notes(renewed, done.notes))])
-    cooldowns.create_answered(on, unit, permission, done)
+    cooldowns.renewal_answered(on, unit, permission)

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.agent.attack import ATTACK, OTHERS, TRIES, tries
-from tests.agent.control_plane import KEY
+from tests.agent.control_plane import KEY, order
 
 NEEDS_SUDO = pytest.mark.skipif(not shutil.which("sudo"), reason="there is no sudo on this machine")
 
@@ -53,6 +53,25 @@ rm ~/.d; bmat cache restore c ~/.d/evil --key c; cat ~/.d/evil
     assert said == ["failed", "failed", "saved", "hit", "evil"]
     assert "cat: /usr/local/bin/evil: No such file or directory" in job.plane.lines("stderr")
     assert all(KEY not in str(each) for each in (job.plane.kept, job.plane.lines()))
+
+
+@pytest.mark.e2e
+def test_an_input_of_the_next_job_is_not_written_through_a_link_of_this_one(machine):
+    """SEC-2, UNIT-2: not even where a link has the name that folders of services have."""
+    name = "/input/systemd-private-x"
+    plant = (
+        f"ln -s /etc/evil {name}.part-of-penstock; mkdir /work/systemd-private-y; echo x > /work/systemd-private-y/x"
+    )
+    look = f"cat {name}; [ ! -e /etc/evil ] && ls -A /input /work"
+
+    def prepare(plane):
+        plane.keep(name, b"input\n")
+        plane.answer_next_hellos(order(job="job-2", script=look, reuse=True, sudo=False, inputs=True), 410)
+
+    job = machine(prepare=prepare, script=plant, reuse=True, sudo=False)
+    assert job.code == 0, job.log()
+    said = [line for line in job.plane.lines("stdout") if line]
+    assert said == ["build cannot become root", "input", "/input:", "systemd-private-x", "/work:"]
 
 
 @pytest.mark.e2e

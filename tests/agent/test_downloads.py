@@ -170,3 +170,20 @@ def test_an_id_that_is_a_path_is_ignored(kept: Kept) -> None:
         kept.all.keep(id, str(path))
     assert kept.there() == []
     assert not (kept.folder.parent / "a").exists()
+
+
+@pytest.mark.parametrize("left", ["link", "file"])
+def test_what_is_in_the_place_of_a_part_is_not_written_to(worker, left: str) -> None:
+    """SEC-2: whoever left it. An unfinished download of an earlier agent is not used either."""
+    job = worker(script=SEE, inputs=True)
+    job.plane.keep("/input/a", b"once\n")
+    precious = job.folder / "precious"
+    precious.write_text("of the machine")
+    (job.root / "input").mkdir(parents=True)
+    part = job.root / "input" / "a.part-of-penstock"
+    part.symlink_to(precious) if left == "link" else os.link(precious, part)
+    assert job.finish()["result"] == "succeeded", job.log()
+    assert job.plane.lines("stdout") == ["once"]
+    assert precious.read_text() == "of the machine"
+    assert os.listdir(job.root / "input") == ["a"]
+    assert (job.root / "input" / "a").stat().st_mode & 0o777 == 0o644

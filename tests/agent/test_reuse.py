@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.agent import client
+from penstock.agent import client, health
 from penstock.agent.health import _empty_folder, clean_machine
 from penstock.agent.machine import Machine
 from tests.agent.conftest import is_alive
@@ -108,16 +108,32 @@ def test_a_machine_with_a_process_that_cannot_be_ended_is_not_clean(tmp_path: Pa
         clean_machine(job)
 
 
-def test_a_shared_folder_stays_shared_and_services_keep_theirs(tmp_path: Path) -> None:
+def empty_tmp_of_services(folder: Path, monkeypatch: pytest.MonkeyPatch, tmp: Path, owner: int) -> list[str]:
+    """Empty a folder where services may have theirs: `tmp` is the machine's, `owner` is root. Return what is left."""
+    for name in ("systemd-private-1-ntp", "snap-private-tmp", "of-the-job", "agent"):
+        (folder / name).mkdir(parents=True)
+    (folder / "systemd-private-link").symlink_to("/etc")
+    (folder / "systemd-private-file").touch()
+    folder.chmod(0o1777)
+    monkeypatch.setattr(health, "SYSTEM_TMP", str(tmp))
+    monkeypatch.setattr(health, "SYSTEM_UID", owner)
+    _empty_folder(str(folder), str(folder / "agent"))
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_shared_folder_stays_shared_and_services_keep_theirs(tmp_path: Path, monkeypatch) -> None:
     """A machine's /tmp is open to all and sticky: it is emptied, and nothing else is done to it."""
     shared = tmp_path / "tmp"
-    for name in ("systemd-private-1-ntp", "of-the-job", "agent"):
-        (shared / name).mkdir(parents=True)
-    (shared / "file").touch()
-    shared.chmod(0o1777)
-    _empty_folder(str(shared), str(shared / "agent"))
+    left = empty_tmp_of_services(shared, monkeypatch, shared, os.geteuid())
+    assert left == ["agent", "snap-private-tmp", "systemd-private-1-ntp"], "services have folders, not files or links"
     assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
-    assert sorted(entry.name for entry in shared.iterdir()) == ["agent", "systemd-private-1-ntp"]
+
+
+def test_a_job_that_takes_the_name_of_a_service_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    """UNIT-2: neither in /tmp, where its user is the owner, nor in any other folder."""
+    shared = tmp_path / "tmp"
+    assert empty_tmp_of_services(shared, monkeypatch, shared, os.geteuid() + 1) == ["agent"]
+    assert empty_tmp_of_services(tmp_path / "input", monkeypatch, shared, os.geteuid()) == ["agent"]
 
 
 def test_an_idle_worker_comes_when_its_bell_rings(worker):

@@ -56,16 +56,23 @@ def download(control: Control, source: dict[str, Any], path: str, tries: int = D
     part = f"{path}.part-of-penstock"
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(part, "w+b") as file:
+        with _new_file(part) as file:
             _download_all(control, source, file, tries)
             verify_file(source, file)
-        os.chmod(part, 0o644)
+            os.fchmod(file.fileno(), 0o644)
         os.replace(part, path)
     except OSError as why:
         raise NotFetched(f"it cannot be written: {why}") from why
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)
+
+
+def _new_file(path: str) -> IO[bytes]:
+    """Make a file in place of what is there, and open it. Nothing that a job left there is used. [SEC-2]"""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "w+b")
 
 
 def _download_all(control: Control, source: dict[str, Any], file: IO[bytes], most: int) -> None:

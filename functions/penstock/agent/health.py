@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import subprocess
 import tempfile
 import time
@@ -28,7 +29,8 @@ from .machine import (
 from .removal import empty_folder
 
 PIPE_SECONDS = 5.0  # how long after a script's exit the agent waits for its pipes to close
-SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # folders of running services in /tmp
+SYSTEM_PREFIXES = ("systemd-private-", "snap-private-")  # folders of running services in SYSTEM_TMP
+SYSTEM_TMP, SYSTEM_UID = "/tmp", 0  # where services have them, and who owns them
 
 
 def check_health(job: Job, when: str) -> str | None:
@@ -160,4 +162,14 @@ def _empty_folder(folder: str, agent_folder: str) -> None:
 
 def _is_spared(name: str, folder: str, agent_folder: str) -> bool:
     """Return whether an entry of a folder is the agent's own, or a running service's."""
-    return name.startswith(SYSTEM_PREFIXES) or f"{agent_folder}/".startswith(f"{os.path.join(folder, name)}/")
+    path = os.path.join(folder, name)
+    return f"{agent_folder}/".startswith(f"{path}/") or (folder == SYSTEM_TMP and _is_of_service(path))
+
+
+def _is_of_service(path: str) -> bool:
+    """Return whether a service has this folder. A job can take such a name, too, but is not the owner then. [UNIT-2]"""
+    with contextlib.suppress(OSError):
+        found = os.lstat(path)
+        is_systems = stat.S_ISDIR(found.st_mode) and found.st_uid == SYSTEM_UID
+        return is_systems and os.path.basename(path).startswith(SYSTEM_PREFIXES)
+    return False

@@ -1,10 +1,17 @@
 """Jobs that must not become root (`sudo = false`): whatever they try, their agent is out of their reach. [SEC-2]"""
 
 import json
+import os
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from penstock.agent import tasks
+from penstock.agent.account import Account
+from penstock.agent.job import Task
+from penstock.agent.machine import Machine
 from tests.agent.attack import ATTACK, OTHERS, TRIES, tries
 from tests.agent.control_plane import KEY, order
 
@@ -72,6 +79,51 @@ def test_an_input_of_the_next_job_is_not_written_through_a_link_of_this_one(mach
     assert job.code == 0, job.log()
     said = [line for line in job.plane.lines("stdout") if line]
     assert said == ["build cannot become root", "input", "/input:", "systemd-private-x", "/work:"]
+
+
+CLOSED = """
+mkdir -p $ROOT/srv/closed/open; echo secret > $ROOT/srv/closed/open/file; chmod 700 $ROOT/srv/closed
+"""
+PEEK = r"""
+cat > ask.py <<'PY'
+import json, re, socket, sys
+path = re.search(r"PENSTOCK_SOCKET=(\S+)", open("/usr/local/bin/bmat").read())[1]
+asked = {"do": "process", "name": sys.argv[2], "command": ["/bin/sh", "-c", "cat file"], "cwd": sys.argv[1], "env": {}}
+with socket.socket(socket.AF_UNIX) as bmat:
+    bmat.connect(path)
+    bmat.sendall(json.dumps(asked).encode() + b"\n")
+    print(bmat.makefile().read(), flush=True)
+PY
+echo mine > file; python3 ask.py /srv/closed/open peek; python3 ask.py /work own; sleep 0.5
+"""
+
+
+@pytest.mark.e2e
+def test_no_background_process_starts_in_a_folder_that_the_job_may_not_enter(machine):
+    """SEC-2: the agent, which starts it, is root and could."""
+    job = machine(CLOSED, script=PEEK, sudo=False)
+    assert job.code == 0, job.log()
+    said = [json.loads(line) for line in job.plane.lines("stdout") if line.startswith("{")]
+    assert said == [{"error": "/bin/sh cannot be started: [Errno 13] Permission denied: '/srv/closed/open'"}, {}]
+    assert job.plane.lines("bg.peek.stdout") == []
+    assert job.plane.lines("bg.own.stdout") == ["mine"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a job as another user")
+def test_no_script_starts_in_a_folder_that_the_job_may_not_enter(tmp_path, monkeypatch):
+    """SEC-2: not even if a process of the job puts a link in the folder's place after the agent has looked at it."""
+    (tmp_path / "closed" / "open").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o700)
+    account = Account("nobody-5", 99999, 99999, "/")
+    monkeypatch.setattr(Machine, "make_folder", lambda self, path, owner: None)
+    monkeypatch.setattr(tasks, "task_environment", lambda job, task: {})
+    job = SimpleNamespace(machine=Machine("/", account), processes=SimpleNamespace())
+    task = Task(0, "task", "", {}, env_clear=False, workdir=str(tmp_path / "closed" / "open"))
+    with pytest.raises(PermissionError, match="closed/open"):
+        tasks.launch_script(job, task, "/dev/null")
+    child = tasks.launch_script(job, replace(task, workdir="/"), "/dev/null")
+    child.communicate()
+    assert child.returncode == 0
 
 
 @pytest.mark.e2e

@@ -90,15 +90,25 @@ class Background:
                 raise Declined("the task is over")
             check_name(name, self._all, "process")
             try:
-                child = subprocess.Popen(
-                    command, cwd=ask["cwd"], env=text_environment(ask["env"]), start_new_session=True,
-                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                    **self._machine.popen_options(),
-                )  # fmt: skip
+                child = self._launch(command, ask["cwd"], text_environment(ask["env"]))
             except (OSError, ValueError) as why:
                 raise Declined(f"{command[0]} cannot be started: {why}") from None
             self._all[name] = self._attended(name, child, self._task)
         self._say(self._task, f'started background process "{name}" (pid {child.pid})')
+
+    def _launch(self, command: list[str], folder: str, env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start a command. Its process enters the folder before it is the job's user, so it acts as that. [SEC-2]"""
+        with self._machine.acting():
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                env=env,
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                **self._machine.popen_options(),
+            )
 
     def _attended(self, name: str, child: subprocess.Popen[bytes], task: int) -> BackgroundProcess:
         def put(stream: str, index: int | None, text: str) -> None:

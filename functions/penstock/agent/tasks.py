@@ -126,19 +126,19 @@ def _acting_for(job: Job, task: Task) -> contextlib.AbstractContextManager[None]
 def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
     """Start a script in a process group of its own. Raises OSError; ValueError for a zero byte in the environment."""
     workdir, account = job.machine.real_path(task.workdir), _account(job, task)
-    if not task.as_root:
-        with job.machine.acting():
+    with _acting_for(job, task):  # also while it starts: it enters the folder before it is the job's user [SEC-2]
+        if not task.as_root:
             job.machine.make_folder(workdir, account)
-    child = subprocess.Popen(
-        ["/bin/bash", script],
-        cwd=workdir,
-        env=task_environment(job, task),
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        **({} if task.as_root or account is None else account.popen_options()),
-    )
+        child = subprocess.Popen(
+            ["/bin/bash", script],
+            cwd=workdir,
+            env=task_environment(job, task),
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **({} if task.as_root or account is None else account.popen_options()),
+        )
     job.processes.group = child.pid
     return child
 

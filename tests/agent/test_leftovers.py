@@ -1,12 +1,13 @@
 """What a job leaves outside of its folders is gone before the next job, and what is others' stays. [UNIT-2]"""
 
 import os
+import pwd
 import socket
 from pathlib import Path
 
 import pytest
 
-from penstock.agent import leftovers
+from penstock.agent import account, leftovers
 from penstock.agent.account import Account
 from penstock.agent.leftovers import remove_owned
 
@@ -53,10 +54,8 @@ def there(job):
     return {line.partition(": ")[2] for line in job.plane.lines("stdout") if line.startswith("there: ")}
 
 
-@pytest.mark.e2e
-@pytest.mark.parametrize("sudo", [True, False])
-def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
-    """UNIT-2, SEC-2: and nothing of others is touched."""
+def two_jobs(machine, leave, sudo=False, before=BEFORE):
+    """Run a job on a machine, then one that looks. Return the second, and the lines of the first."""
     left = []
 
     def prepare(plane):
@@ -68,7 +67,7 @@ def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
             if left:
                 plane.hellos.append(body)
                 return 410, {"detail": "no longer wanted"}
-            left.append(plane.lines("stdout"))
+            left.extend(plane.lines("stdout"))
             tasks = [{**plane.reply["tasks"][0], "script": LOOK}]
             plane.reply, plane.token = {**plane.reply, "tasks": tasks}, None
             plane.events.clear()
@@ -76,15 +75,45 @@ def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
 
         plane._hello = hello
 
-    job = machine(BEFORE, prepare=prepare, script=LEAVE + LOOK, reuse=True, sudo=sudo)
+    job = machine(before, prepare=prepare, script=leave + LOOK, reuse=True, sudo=sudo)
     assert job.code == 0, job.log()
-    before = {line.partition(": ")[2] for line in left[0] if line.startswith("there: ")}
+    return job, left
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("sudo", [True, False])
+def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
+    """UNIT-2, SEC-2: and nothing of others is touched."""
+    job, left = two_jobs(machine, LEAVE, sudo)
+    before = {line.partition(": ")[2] for line in left if line.startswith("there: ")}
     assert {"/var/tmp/mine/deep/file", "/dev/shm/mine", "/dev/mqueue/mine", "/run/lock/mine"} < before
     assert {"/var/spool/cron/crontabs/build", "/var/spool/cron/atjobs/a0001", "/var/mail/build"} < before
     assert {"/run/user/12345/mine", "/var/tmp/link", "/var/tmp/ours/mine", "/var/lib/systemd/linger/build"} < before
     assert {"shm 77", "msg 77", "sem 77", "a process"} < before
     assert there(job) == STAYS
     assert "nothing of build is in shared folders, IPC or spools" in job.plane.hellos[-1]["cleaned"]
+
+
+SUBORDINATE = """
+: > $ROOT/etc/subuid  # so that the first user who is made gets the ids from 100000 on
+mkdir $ROOT/var/tmp/theirs
+for at in var/tmp/theirs dev/shm run/lock; do echo x > $ROOT/$at/theirs; chown 100005 $ROOT/$at/theirs; done
+chown 100005 $ROOT/var/tmp/theirs
+python3 -c "import ctypes, os; os.setuid(100005); assert ctypes.CDLL(None).shmget(78, 4096, 0o1666) >= 0"
+python=$(command -v python3)
+env -i "$python" -c "import os; os.chdir('/'); os.setuid(100005); os.execv('/bin/sleep', ['sleep', '4711'])" &
+"""
+
+
+@pytest.mark.e2e
+def test_nothing_of_a_subordinate_id_is_left_for_the_next_job(machine):
+    """UNIT-2: `useradd` gives the jobs' user 65,536 more ids. The machine is in a chroot, where none can be used."""
+    job, left = two_jobs(machine, "grep ^build: /etc/subuid\n", before=BEFORE + SUBORDINATE)
+    if "build:100000:65536" not in left:
+        pytest.skip(f"useradd gives other subordinate ids here, or none: {left[:3]}")
+    made = {"/var/tmp/theirs/theirs", "/dev/shm/theirs", "/run/lock/theirs", "shm 78", "a process"}
+    assert made < {line.partition(": ")[2] for line in left}
+    assert there(job) == STAYS
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
@@ -102,11 +131,25 @@ def test_folders_of_others_are_searched_where_the_user_can_enter(tmp_path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(tmp_path / "socket"))
     os.chown(tmp_path / "socket", 12345, 12345)
-    assert remove_owned(str(tmp_path), 12345) == 2
+    assert remove_owned(str(tmp_path), {12345}) == 2
     assert sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*")) == [
         "closed", "closed/inner", "closed/inner/file", "open", "open/inner",
     ]  # fmt: skip
-    assert remove_owned(str(tmp_path / "absent"), 12345) == 0
+    assert remove_owned(str(tmp_path / "absent"), {12345}) == 0
+
+
+def test_the_ids_of_a_user_are_its_own_and_its_subordinate_ones_that_nobody_else_has(tmp_path, monkeypatch):
+    """UNIT-2: a list that gives it the ids of others, even root's, makes nothing of theirs the user's."""
+    lines = ["nobody-5:200000:10", "99999:300000:1", "other:400000:10", "nobody-5:0:70000", "nobody-5:x:1", "nonsense"]
+    (tmp_path / "subuid").write_text("\n".join(lines))
+    monkeypatch.setattr(account, "SUBORDINATE_UIDS", str(tmp_path / "subuid"))
+    uids = Account("nobody-5", 99999, 99999, "/").uids()
+    for id in (99999, 200000, 200009, 300000, 60001):
+        assert id in uids
+    for id in (0, 199999, 200010, 300001, 400000, pwd.getpwnam("nobody").pw_uid):
+        assert id not in uids
+    monkeypatch.setattr(account, "SUBORDINATE_UIDS", str(tmp_path / "absent"))
+    assert 200000 not in Account("nobody-5", 99999, 99999, "/").uids()
 
 
 @needs_root
@@ -117,7 +160,7 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "link").symlink_to(tmp_path / "precious")
     os.lchown(tmp_path / "shared" / "link", 12345, 12345)
-    assert remove_owned(str(tmp_path / "shared"), 12345) == 1
+    assert remove_owned(str(tmp_path / "shared"), {12345}) == 1
     assert (tmp_path / "precious" / "file").exists()
 
 
@@ -125,10 +168,10 @@ def test_a_link_is_removed_and_not_what_it_leads_to(tmp_path):
 def test_folders_that_are_too_deep_to_search_make_the_machine_unclean(tmp_path, monkeypatch):
     monkeypatch.setattr(leftovers, "DEEPEST", 3)
     (tmp_path / "a" / "b").mkdir(parents=True)
-    assert remove_owned(str(tmp_path), 12345) == 0
+    assert remove_owned(str(tmp_path), {12345}) == 0
     (tmp_path / "a" / "b" / "c").mkdir()
     with pytest.raises(OSError, match="a/b/c is too deep"):
-        remove_owned(str(tmp_path), 12345)
+        remove_owned(str(tmp_path), {12345})
 
 
 def test_ipc_that_cannot_be_removed_makes_the_machine_unclean(tmp_path, monkeypatch):
@@ -143,7 +186,7 @@ def test_ipc_that_cannot_be_removed_makes_the_machine_unclean(tmp_path, monkeypa
 
 def test_a_process_that_cannot_be_ended_makes_the_machine_unclean(monkeypatch):
     monkeypatch.setattr(leftovers, "KILL_ROUNDS", 2)
-    monkeypatch.setattr(leftovers, "_processes", lambda account: iter([2**22 + 1]))
+    monkeypatch.setattr(leftovers, "_processes", lambda user: iter([2**22 + 1]))
     monkeypatch.setattr(leftovers, "SPOOLS", ())
     with pytest.raises(OSError, match="of the user nobody-5 can't be ended"):
         leftovers.end_user(Account("nobody-5", 99999, 99999, "/"))

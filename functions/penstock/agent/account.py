@@ -14,10 +14,12 @@ import pwd
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 ASK = -1  # an id that nobody can have: the kernel changes nothing, and returns the present one
 ID_MASK = 0xFFFFFFFF
+SUBORDINATE_UIDS = "/etc/subuid"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Account:
         with contextlib.suppress(OSError):
             return os.getgrouplist(self.name, self.gid)
         return [self.gid]
+
+    def uids(self) -> Uids:
+        """Return the ids that its processes and files can have: its own, and its subordinate ones."""
+        return Uids(self.uid, tuple(_subordinate_uids(self)))
 
     def popen_options(self) -> dict[str, Any]:
         """Return the options with which `subprocess` starts something as this user."""
@@ -62,6 +68,39 @@ class Account:
         finally:
             user(before[0])
             group(before[1])
+
+
+@dataclass(frozen=True)
+class Uids:
+    """A user's id, and the ranges of ids that it can have in user namespaces, as rootless containers do.
+
+    Only ids of users matter: whatever a process makes in such a namespace has one of these, whichever its group is.
+    An id that root or another known user has is not the user's, even if a range contains it.
+    """
+
+    own: int
+    ranges: tuple[range, ...] = ()
+
+    def __contains__(self, id: object) -> bool:
+        if id == self.own:
+            return True
+        return isinstance(id, int) and any(id in each for each in self.ranges) and not _is_known(id)
+
+
+def _is_known(uid: int) -> bool:
+    with contextlib.suppress(KeyError):
+        return bool(pwd.getpwuid(uid))
+    return uid == 0
+
+
+def _subordinate_uids(account: Account) -> Iterator[range]:
+    """Yield the ranges in the system's list of them; lines that are none are left out."""
+    with contextlib.suppress(OSError):
+        for line in Path(SUBORDINATE_UIDS).read_text(encoding="utf-8", errors="replace").splitlines():
+            with contextlib.suppress(ValueError):
+                owner, first, count = line.split(":")
+                if owner in (account.name, str(account.uid)):
+                    yield range(int(first), int(first) + int(count))
 
 
 BUILD_USER = Account("build", 12345, 12345, "/home/build", is_made=True, may_be_root=True)

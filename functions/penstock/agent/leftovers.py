@@ -1,7 +1,8 @@
 """What the jobs' user has left on its machine, outside of the job's folders: none of it reaches the next job. [UNIT-2]
 
 These are its processes, what cron, at and systemd would start for it later, its entries of folders that all users may
-write to, and its System V IPC. Nothing of other users is touched.
+write to, and its System V IPC. What has one of its subordinate ids is the user's, too. Nothing of other users is
+touched.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from .account import Account
@@ -48,13 +49,14 @@ def end_user(account: Account) -> None:
 
 def remove_possessions(account: Account) -> None:
     """Remove what the user owns outside of the job's folders. Raises OSError."""
+    uids = account.uids()
     for top in SHARED:
-        remove_owned(top, account.uid)
+        remove_owned(top, uids)
     remove_tree(f"{RUNTIME}/{account.uid}")
     for kind, ids, remove in _system_v():
-        for id in _owned_ipc(kind, ids, account.uid):
+        for id in _owned_ipc(kind, ids, uids):
             remove(id)
-        left = list(_owned_ipc(kind, ids, account.uid))
+        left = list(_owned_ipc(kind, ids, uids))
         if left:
             raise OSError(f"System V {kind} {left} of the user {account.name} can't be removed")
 
@@ -71,13 +73,14 @@ def _kill_processes(account: Account) -> bool:
 
 def _processes(account: Account) -> Iterator[int]:
     """Yield the processes that run as the user or were started by it; none where there is no /proc."""
+    uids = account.uids()
     for name in os.listdir(PROC) if os.path.isdir(PROC) else ():
         if name.isdigit():
             with contextlib.suppress(OSError):
                 lines = Path(PROC, name, "status").read_text(encoding="utf-8", errors="replace").splitlines()
                 known = dict(line.split(":", 1) for line in lines if ":" in line)
                 ids = known.get("Uid", "").split()[:3]  # without the one for files, which the agent itself may borrow
-                if str(account.uid) in ids and known.get("State", "").split()[:1] not in (["Z"], ["X"]):
+                if any(int(id) in uids for id in ids) and known.get("State", "").split()[:1] not in (["Z"], ["X"]):
                     yield int(name)
 
 
@@ -87,22 +90,23 @@ def _remove_schedules(account: Account) -> bool:
     found = [place for place in places if os.path.isfile(place) or os.path.islink(place)]
     for place in found:
         os.unlink(place)
-    return bool(sum(remove_owned(top, account.uid) for top in SPOOLS) + len(found))
+    uids = account.uids()
+    return bool(sum(remove_owned(top, uids) for top in SPOOLS) + len(found))
 
 
-def remove_owned(top: str, uid: int) -> int:
+def remove_owned(top: str, uids: Container[int]) -> int:
     """Remove the user's entries of a folder, and of those in it that it can enter. Return how many. Raises OSError."""
     try:
         folder = os.open(os.path.realpath(top), FOLDER)
     except (FileNotFoundError, NotADirectoryError):
         return 0
     try:
-        return _remove_owned(folder, os.path.realpath(top), uid, DEEPEST)
+        return _remove_owned(folder, os.path.realpath(top), uids, DEEPEST)
     finally:
         os.close(folder)
 
 
-def _remove_owned(folder: int, path: str, uid: int, levels: int) -> int:
+def _remove_owned(folder: int, path: str, uids: Container[int], levels: int) -> int:
     """Do so in an open folder. The folder's own owner may change it meanwhile: no path is looked up twice."""
     if not levels:
         raise OSError(f"{path} is too deep: nobody knows what the job's user has there")
@@ -111,31 +115,31 @@ def _remove_owned(folder: int, path: str, uid: int, levels: int) -> int:
         before = removed
         with os.scandir(folder) as entries:
             for entry in entries:
-                removed += _remove_if_owned(folder, entry.name, f"{path}/{entry.name}", uid, levels)
+                removed += _remove_if_owned(folder, entry.name, f"{path}/{entry.name}", uids, levels)
         if removed == before:
             return removed
 
 
-def _remove_if_owned(folder: int, name: str, path: str, uid: int, levels: int) -> int:
+def _remove_if_owned(folder: int, name: str, path: str, uids: Container[int], levels: int) -> int:
     """Remove an entry of the user's, or what it has in a folder of somebody else. Return how many were removed."""
     with contextlib.suppress(FileNotFoundError):
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if found.st_uid == uid:
+        if found.st_uid in uids:
             remove_entry(folder, name, path)
             return 1
         is_here = found.st_dev == os.fstat(folder).st_dev
         if stat.S_ISDIR(found.st_mode) and found.st_mode & SEARCHABLE and is_here:
-            return _enter(folder, name, path, uid, levels - 1)
+            return _enter(folder, name, path, uids, levels - 1)
     return 0
 
 
-def _enter(folder: int, name: str, path: str, uid: int, levels: int) -> int:
+def _enter(folder: int, name: str, path: str, uids: Container[int], levels: int) -> int:
     try:
         inner = os.open(name, FOLDER, dir_fd=folder)
     except NotADirectoryError:  # its owner has exchanged it
         return 0
     try:
-        return _remove_owned(inner, path, uid, levels)
+        return _remove_owned(inner, path, uids, levels)
     finally:
         os.close(inner)
 
@@ -149,11 +153,11 @@ def _system_v() -> Iterator[tuple[str, str, Callable[[int], int]]]:
         yield "sem", "semid", lambda id: libc.semctl(id, 0, IPC_RMID)
 
 
-def _owned_ipc(kind: str, ids: str, uid: int) -> Iterator[int]:
+def _owned_ipc(kind: str, ids: str, uids: Container[int]) -> Iterator[int]:
     """Yield the ids of those that the user owns or made."""
     with contextlib.suppress(OSError):
         header, *lines = Path(SYSTEM_V, kind).read_text(encoding="ascii").splitlines()
         for line in lines:
             row = dict(zip(header.split(), line.split()))
-            if str(uid) in (row["uid"], row["cuid"]):
+            if int(row["uid"]) in uids or int(row["cuid"]) in uids:
                 yield int(row[ids])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.agent import account, leftovers
+from penstock.agent import account, leftovers, removal
 from penstock.agent.account import Account
 from penstock.agent.leftovers import remove_owned
 
@@ -116,6 +116,27 @@ def test_nothing_of_a_subordinate_id_is_left_for_the_next_job(machine):
     assert there(job) == STAYS
 
 
+FUSE = """
+mkdir $ROOT/var/tmp/disk; chown 12345 $ROOT/var/tmp/disk
+python3 - $ROOT/var/tmp/disk <<'PY' || :
+import ctypes, os, sys
+fuse = os.open("/dev/fuse", os.O_RDWR)  # closed at the end, like that of a program that was killed
+options = f"fd={fuse},rootmode=40000,user_id=12345,group_id=12345".encode()
+ctypes.CDLL(None).mount(b"x", sys.argv[1].encode(), b"fuse.x", 6, options)
+PY
+"""
+
+
+@pytest.mark.e2e
+def test_a_mount_of_the_users_does_not_keep_its_machine_from_being_cleaned(machine):
+    """UNIT-2: not even root may look at what another user has mounted by FUSE."""
+    job, left = two_jobs(machine, "grep -c ' fuse.x ' /proc/mounts\n", before=BEFORE + FUSE)
+    if "0" in left:
+        pytest.skip("no leave to mount by FUSE")
+    assert there(job) == STAYS
+    assert "nothing of build is in shared folders" in job.plane.hellos[-1]["cleaned"]
+
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
 
 
@@ -193,8 +214,29 @@ def test_a_process_that_cannot_be_ended_makes_the_machine_unclean(monkeypatch):
 
 
 def test_the_mounts_of_a_link_are_not_those_of_what_it_leads_to(tmp_path: Path) -> None:
-    from penstock.agent import removal
-
     (tmp_path / "link").symlink_to("/")
     assert removal._place_of(str(tmp_path / "link")) == f"{os.path.realpath(tmp_path)}/link"
     assert removal._mounts(str(tmp_path / "link"), None) == []
+
+
+def test_only_mounts_of_the_user_are_unmounted_the_last_first(tmp_path: Path, monkeypatch) -> None:
+    """UNIT-2: wherever they are. One that stays makes the machine unclean."""
+    line = "36 35 0:50 / {} rw,nosuid shared:1 - {} x rw,user_id={},group_id=5"
+    mounts = [
+        line.format("/var/tmp/a\\040b", "fuse.sshfs", 12345),
+        line.format("/home/other", "fuse.sshfs", 123456),
+        line.format("/media", "fuseblk", 0),
+        line.format("/mnt", "ext4", 12345),
+        line.format("/var/tmp/a\\040b/c", "fuse", 12345),
+        "36 35 98:0 / / rw,noatime - ext4 /dev/root rw",
+        "nonsense",
+    ]
+    asked = []
+    (tmp_path / "mounts").write_text("\n".join(mounts))
+    monkeypatch.setattr(removal, "MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(removal.subprocess, "run", lambda words, **_: asked.append(words[-1]))
+    with pytest.raises(OSError, match="may not unmount it: '/var/tmp/a b'"):
+        removal.unmount_owned({12345})
+    assert asked == ["/var/tmp/a b/c", "/var/tmp/a b"]
+    removal.unmount_owned({12346})
+    assert len(asked) == 2

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .account import Account
 from .machine import KILL_ROUNDS, PROC, ROUND_SECONDS, kill_each
-from .removal import FOLDER, remove_entry, remove_tree
+from .removal import FOLDER, remove_entry, remove_tree, unmount_owned
 
 SHARED = (
     *("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock", "/var/lock", "/run/screen", "/run/tmux"),
@@ -38,9 +38,13 @@ SEARCHABLE = stat.S_IXGRP | stat.S_IXOTH
 
 
 def end_user(account: Account) -> None:
-    """Kill all processes of the user, and remove what would start others later. Raises OSError if some are left."""
+    """Kill all processes of the user, and remove what would start others later. Raises OSError if some are left.
+
+    What the user has mounted is unmounted first, as it may be in the way: its program has been killed.
+    """
     for _ in range(KILL_ROUNDS):
         had_some = _kill_processes(account)
+        unmount_owned(account.uids())
         if not (_remove_schedules(account) or had_some):
             return
         time.sleep(ROUND_SECONDS)

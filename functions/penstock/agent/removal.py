@@ -17,7 +17,7 @@ import stat
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -186,29 +186,55 @@ def unmount_below(path: str, spare: Callable[[str], bool] | None = None) -> None
 
     Without `spare` the folder itself may be a mount, too; with it, it stays, and so do its spared entries.
     """
-    for place in reversed(_mounts(path, spare)):
+    _unmount(lambda: _mounts(path, spare))
+
+
+def unmount_owned(uids: Container[int]) -> None:
+    """Unmount what users of these ids mounted by FUSE, wherever it is. Raises OSError for what stays.
+
+    Nobody else may even look at such a mount, not root either.
+    """
+    _unmount(lambda: [place for place, owner in _read_mounts() if owner in uids])
+
+
+def _unmount(find: Callable[[], list[str]]) -> None:
+    """Unmount the mounts that are found, the last first. Raises OSError for what stays."""
+    for place in reversed(find()):
         for command in UNMOUNTERS:
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 quiet: dict[str, Any] = {"stdin": subprocess.DEVNULL, "capture_output": True}
                 subprocess.run([*command, place], timeout=UNMOUNT_SECONDS, check=True, **quiet)
                 break
-    left = _mounts(path, spare)
+    left = find()
     if left:
         raise OSError(errno.EBUSY, "something is mounted here, and the agent may not unmount it", left[0])
 
 
 def _mounts(path: str, spare: Callable[[str], bool] | None) -> list[str]:
-    """Return the mounts below a folder, in the order in which they were made; none where there is no /proc."""
-    try:
-        with open(MOUNTS, "rb") as file:
-            places = [os.fsdecode(_unescape(line.split()[4])) for line in file if len(line.split()) > 4]
-    except OSError:
-        return []
+    """Return the mounts below a folder, in the order in which they were made."""
+    places = [place for place, _ in _read_mounts()]
     top = _place_of(path)
     below = [place for place in places if place.startswith(f"{top}/")]
     if spare is None:
         return [place for place in places if place == top] + below
     return [place for place in below if not spare(place[len(top) + 1 :].split("/")[0])]
+
+
+def _read_mounts() -> list[tuple[str, int | None]]:
+    """Return all mounts, in the order in which they were made, with the user of those by FUSE; none without /proc."""
+    try:
+        with open(MOUNTS, "rb") as file:
+            lines = [line.split() for line in file]
+    except OSError:
+        return []
+    return [(os.fsdecode(_unescape(words[4])), _fuse_user(words)) for words in lines if len(words) > 4]
+
+
+def _fuse_user(words: list[bytes]) -> int | None:
+    """Return the user who made a mount by FUSE, from its line in /proc; None for another kind of mount."""
+    kind, *about = words[words.index(b"-") + 1 :] if b"-" in words else [b""]
+    found = re.search(rb"(?:^|,)user_id=(\d+)", about[-1]) if about and kind.startswith(b"fuse") else None
+    return int(found[1]) if found else None
 
 
 def _place_of(path: str) -> str:

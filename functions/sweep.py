@@ -23,8 +23,12 @@ RESERVE = timedelta(seconds=10)
 def step(message: dict[str, Any], context: LambdaContext) -> None:
     """Take what a sweep left, until shortly before the function is killed."""
     on = bootstrap.aws()
-    left = timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESERVE
-    sweep.go_on(on, message, on.world.now() + left)
+    sweep.go_on(on, message, on.world.now() + time_left(context))
+
+
+def time_left(context: LambdaContext) -> timedelta:
+    """For how long a call of the function may begin anything."""
+    return timedelta(milliseconds=context.get_remaining_time_in_millis()) - RESERVE
 
 
 @log.inject_lambda_context
@@ -33,6 +37,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
     """Sweep once, or take what a sweep left to a message."""
     if "Records" in event:
         return bootstrap.each(event, lambda message: step(message, context))
-    done = asdict(sweep.sweep(bootstrap.aws()))
+    done = asdict(sweep.sweep(bootstrap.aws(), time_left(context)))
     log.info("swept", extra=done)
     return done

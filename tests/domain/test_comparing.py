@@ -137,6 +137,28 @@ def test_a_list_that_could_not_be_had_changes_nothing() -> None:
     assert compare(bad, ["w-1"], UNIT, at=3).row.failures == 0
 
 
+def test_of_a_list_that_began_and_of_which_nothing_came_the_next_knows() -> None:
+    """UNIT-1: its driver may have ended the process."""
+    good = compare(None, ["w-1", "w-9"], UNIT).row
+    first = comparison.listing_began(good, "factory/aws", NOW + MINUTE)
+    assert first == replace(good, tried=NOW + MINUTE, is_open=True)
+    again = comparison.listing_began(first, "factory/aws", NOW + 4 * MINUTE)
+    assert again == replace(first, tried=NOW + 4 * MINUTE, failures=1, why=comparison.NOTHING_CAME)
+    failed = comparison.listing_failed(again, "factory/aws", "no leave", NOW + 4 * MINUTE)
+    assert (failed.failures, failed.why, failed.is_open) == (2, "no leave", False)
+    done = compare(again, ["w-1"], UNIT, at=4).row
+    assert (done.failures, done.why, done.is_open) == (0, None, False)
+    fresh = comparison.listing_began(None, "factory/aws", NOW)
+    assert (fresh.tried, fresh.at, fresh.failures, fresh.is_open) == (NOW, None, 0, True)
+    assert [comparison.is_doubtful(row) for row in (None, good, done, fresh, failed)] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+
+
 def test_it_is_made_every_few_minutes() -> None:
     row = compare(None, []).row
     assert comparison.is_due(None, NOW)

@@ -235,6 +235,15 @@ def test_the_sweep_takes_what_another_left_until_shortly_before_it_is_killed(
     assert taken == [(message, now + timedelta(seconds=80))]
 
 
+def test_a_sweep_calls_drivers_until_shortly_before_it_is_killed(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = []
+    monkeypatch.setattr(sweep, "sweep", lambda on, within: (bounds.append(within), sweep.SweepResult())[1])
+    importlib.import_module("sweep").handler({"source": "aws.events"}, Context(remaining=90_000))
+    assert bounds == [timedelta(seconds=80)]
+
+
 UNCLEAR = ({}, [], 5, "x", {"shard": "unit.0", "part": 1}, {"pools": [], "until": "2100-01-01T00:00Z"})
 
 

@@ -161,7 +161,7 @@ def test_a_function_tells_its_metrics_when_it_has_ended(
 def test_a_function_that_fails_tells_what_it_had_counted(
     service: Service, own: EmfMetrics, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweep, "sweep", lambda on: 1 / 0)
+    monkeypatch.setattr(sweep, "sweep", lambda on, within: 1 / 0)
     own.add(metrics.EVICTIONS, pool="target/linux")
     with pytest.raises(ZeroDivisionError):
         importlib.import_module("sweep").handler({}, Context())

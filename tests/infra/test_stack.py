@@ -16,7 +16,8 @@ from penstock.domain.jobs import jobs
 from penstock.domain.units.units import CLEAN_WITHIN
 from penstock.domain.units.visibility import CALL_WITHIN
 from penstock.sources import ROOT as SOURCES
-from penstock.usecases.units import bells
+from penstock.usecases import sweep
+from penstock.usecases.units import bells, drivers
 from tests.infra.template import Template
 
 OF_GITHUB = {"GITHUB_QUEUE", "GITHUB_KEY", "GITHUB_TOKENS", "GITHUB_SECRET"}
@@ -38,6 +39,11 @@ def test_no_function_lives_as_long_as_a_call_that_cleans_is_alone() -> None:
     """UNIT-2: who takes over never meets who began."""
     assert all(size.timeout < CLEAN_WITHIN for size in SIZES.values())
     assert all(SIZES[name].timeout <= CALL_WITHIN for name in ("factory", "well"))
+
+
+def test_a_sweep_has_time_for_a_list_that_hangs_and_for_what_it_does_besides() -> None:
+    """UNIT-1: it begins no call of a driver that may end too late."""
+    assert drivers.CALL_SECONDS < sweep.WHOLE.total_seconds() < SIZES["sweep"].timeout.total_seconds()
 
 
 def test_functions_run_on_arm_with_one_zip_and_one_layer(stack: Template) -> None:

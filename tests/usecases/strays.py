@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from penstock.domain.units.comparison import Comparison, comparison_key
 from penstock.ports import Order
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
-from tests.usecases.steps import (
-    sweep,
-)
+from penstock.usecases.units import reconcile
+from penstock.usecases.units.reconcile import Reconciled
+from tests.usecases.steps import sweep
 
 STRAY = Order("w-stray", "linux", "1")
 
@@ -31,6 +32,11 @@ def regular(twin: Twin, minutes: int, each: Callable[[], object] = lambda: None)
             found.append(minute)
         each()
     return found
+
+
+def compare_all(twin: Twin, seconds: float = 110) -> Reconciled:
+    """Compare whatever is due, with time enough unless it is said."""
+    return reconcile.reconcile(twin.on, twin.world.now() + timedelta(seconds=seconds))
 
 
 def compared(twin: Twin) -> Comparison:

@@ -22,7 +22,7 @@ from penstock.usecases.units import reconcile
 from tests.usecases.exact import drop, put, running
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import job_of, worker_of
-from tests.usecases.strays import STRAY, compared, regular
+from tests.usecases.strays import STRAY, compare_all, compared, regular
 
 MOMENT = timedelta(milliseconds=1)
 
@@ -42,7 +42,7 @@ def test_the_quiet_after_an_outage_is_over_when_it_was_as_long_as_it_has_to(
     twin.drivers.hand.create(STRAY)
     first = twin.world.now() - comparison.STRAY_AFTER
     remember(twin, resumed=comparison.GRACE - early, strays={STRAY.id: first})
-    assert reconcile.reconcile(twin.on).strays == strays
+    assert compare_all(twin).strays == strays
 
 
 def test_that_a_sweep_runs_is_recorded_before_anything_is_listed(twin: Twin) -> None:
@@ -54,7 +54,7 @@ def test_that_a_sweep_runs_is_recorded_before_anything_is_listed(twin: Twin) -> 
         return []
 
     twin.drivers.hand.list = noting  # type: ignore[method-assign]
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert [row is not None for row in recorded] == [True]
 
 
@@ -62,14 +62,14 @@ def test_that_a_sweep_runs_is_recorded_before_anything_is_listed(twin: Twin) -> 
 def test_the_later_of_two_sweeps_is_recorded(twin: Twin, is_first: bool) -> None:
     """Who comes late does not set the time back, as if there had been an outage."""
     if not is_first:
-        reconcile.reconcile(twin.on)
+        compare_all(twin)
 
     def later() -> None:
         twin.pass_time(60)
-        reconcile.reconcile(twin.on)
+        compare_all(twin)
 
     before_the_next_commit(twin, later)
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     row = twin.store.get(SWEEP_KEY, LastSweep)
     assert row
     assert row.at == twin.world.now()
@@ -86,7 +86,7 @@ def test_whatever_a_driver_raises_when_it_lists_is_logged_and_counted(
 
     twin.drivers.hand.list = breaking  # type: ignore[method-assign]
     monkeypatch.setattr(reconcile.log, "warning", lambda *_, extra: found.append(extra["maker"]))
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert found == ["factory/hand"]
     assert [row.count for row in cooldowns.failures(twin.on, "factory/hand")] == [1]
 
@@ -103,13 +103,14 @@ def test_the_first_of_two_concurrent_comparisons_is_stored(twin: Twin, is_first:
 
     def meanwhile() -> Iterable[str]:
         hand.list = plain  # type: ignore[method-assign]
-        reconcile.reconcile(twin.on)
+        twin.pass_time(comparison.COMPARE_EVERY.total_seconds())  # until then, another sweep does not ask
+        compare_all(twin)
         if is_failing:
             raise Misconfigured("no leave to list")
         return []
 
     hand.list = meanwhile  # type: ignore[method-assign]
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert list(compared(twin).strays) == [STRAY.id]
     assert compared(twin).failures == 0
 
@@ -130,7 +131,7 @@ def test_units_are_read_page_by_page_to_the_last(twin: Twin, ada: User, monkeypa
         return listed(*given, **named)
 
     monkeypatch.setattr(twin.store, "listed", noting)
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert sorted(compared(twin).missing) == sorted(ids)
 
 
@@ -138,7 +139,7 @@ def test_a_machine_whose_row_is_not_listed_yet_is_no_stray(twin: Twin, ada: User
     """The listing may lag; the row does not."""
     unit = worker_of(twin, running(twin, ada))
     twin.store.listed = lambda *_, **__: []  # type: ignore[method-assign]
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert not compared(twin).strays
     assert compared(twin).seen == (unit.id,)
 
@@ -155,7 +156,7 @@ def unwanted(twin: Twin, ada: User) -> Unit:
 def test_in_the_quiet_after_an_outage_nothing_is_put_back_either(twin: Twin, ada: User, is_quiet: bool) -> None:
     unit = unwanted(twin, ada)
     remember(twin, resumed=timedelta(0) if is_quiet else comparison.GRACE)
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert (worker_of(twin, unit.lease.job) == unit) is is_quiet
 
 
@@ -165,7 +166,7 @@ def test_a_comparison_acts_upon_the_units_of_its_own_maker_alone(twin: Twin, ada
     (unit,) = (row for row in twin.store.rows.values() if isinstance(row, Unit))
     remember(twin)
     twin.drivers.hand.list = lambda: []  # type: ignore[method-assign]
-    reconcile.reconcile(twin.on)
+    compare_all(twin)
     assert worker_of(twin, unit.lease.job) == unit
 
 
@@ -175,5 +176,5 @@ def test_what_is_listed_after_its_unit_is_gone_is_destroyed_at_once(twin: Twin, 
     put(twin, unit, state=UnitState.GONE)
     remember(twin)
     assert unit.id in twin.drivers.hand.made
-    assert reconcile.reconcile(twin.on).strays == 1
+    assert compare_all(twin).strays == 1
     assert unit.id not in twin.drivers.hand.made

@@ -17,9 +17,10 @@ from penstock.ports import MachineFate, MachineNotice, NotYet, Ready
 from penstock.testing.twin import START, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
-from penstock.usecases.units import advance, drivers, reconcile
+from penstock.usecases.units import advance, drivers
 from tests.usecases.exact import sent
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
+from tests.usecases.strays import compare_all
 from tests.usecases.trouble import Died
 
 
@@ -175,7 +176,7 @@ def test_a_wrong_list_is_compared_with_nothing(twin: Twin, ada: User, what: str)
     twin.run()
     hello(twin, job)
     twin.drivers.hand.list = returns(WRONG_LISTS[what])  # type: ignore[method-assign]
-    assert reconcile.reconcile(twin.on).unlisted == 1
+    assert compare_all(twin).unlisted == 1
     assert failures_of(twin) == {"Unknown:WrongAnswer": 1}
     assert worker_of(twin, job).state is UnitState.READY
 

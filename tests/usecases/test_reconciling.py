@@ -11,7 +11,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Outcome, State, job_key
 from penstock.domain.pools.pools import Claim, collection
-from penstock.domain.units.comparison import Comparison, comparison_key
+from penstock.domain.units.comparison import COMPARE_EVERY, Comparison, comparison_key
 from penstock.domain.units.units import UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, Unknown
@@ -19,7 +19,6 @@ from penstock.kernel.rows import Change, Create, Replace
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.site import apply
-from penstock.usecases.units import reconcile
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
 from tests.usecases.steps import (
@@ -34,7 +33,7 @@ from tests.usecases.steps import (
     told,
     worker_of,
 )
-from tests.usecases.strays import STRAY, WELL, compared, regular
+from tests.usecases.strays import STRAY, WELL, compare_all, compared, regular
 
 
 @pytest.fixture
@@ -128,7 +127,7 @@ def test_a_row_that_comes_in_the_last_moment_saves_it_too(twin: Twin, ada: User)
 
     twin.pass_time(290)
     twin.store.commit = just_before  # type: ignore[method-assign]
-    assert reconcile.reconcile(twin.on).strays == 0
+    assert compare_all(twin).strays == 0
     assert worker_of(twin, caller.job.id).id in twin.drivers.hand.made
 
 
@@ -314,11 +313,12 @@ def test_one_of_two_concurrent_sweeps_acts_on_a_comparison(twin: Twin) -> None:
 
     def meanwhile() -> Iterable[str]:
         hand.list = plain  # type: ignore[method-assign]
-        found.append(reconcile.reconcile(twin.on).strays)
+        twin.pass_time(COMPARE_EVERY.total_seconds())  # until then, another sweep does not ask
+        found.append(compare_all(twin).strays)
         return [STRAY.id]
 
     hand.list = meanwhile  # type: ignore[method-assign]
-    found.append(reconcile.reconcile(twin.on).strays)
+    found.append(compare_all(twin).strays)
     assert found == [1, 0]
 
 

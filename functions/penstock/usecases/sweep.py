@@ -7,7 +7,8 @@ function takes too: at the same time, each for a part of its own, until the next
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -32,6 +33,7 @@ from penstock.usecases.jobs import flow, jobs, leases, prerequisites, settle
 from penstock.usecases.overdue import Walk
 from penstock.usecases.pools import serving
 from penstock.usecases.probes import canaries
+from penstock.usecases.rotation import rotate
 from penstock.usecases.site import apply, stops
 from penstock.usecases.telemetry import gauges, series
 from penstock.usecases.units import prewarm, reconcile
@@ -44,6 +46,9 @@ PERIOD = timedelta(minutes=1)
 
 WITHIN = timedelta(seconds=20)
 """How long a sweep moves rows on, and how long it serves pools, before it leaves the rest to messages."""
+
+WHOLE = timedelta(seconds=110)
+"""After how long a sweep begins nothing more, if nobody says: ten seconds before its function is killed."""
 
 POOLS = 100
 """How many pools a sweep serves itself, and how many one of its messages names."""
@@ -69,8 +74,11 @@ class SweepResult:
     untidied: int = 0
 
 
-def sweep(on: System) -> SweepResult:
-    """Sweep once. Whatever fails costs only itself: the other rows, and the other parts of the sweep, go on."""
+def sweep(on: System, within: timedelta = WHOLE) -> SweepResult:
+    """Sweep once. Whatever fails costs only itself: the other rows, and the other parts of the sweep, go on.
+
+    Drivers are called last, since a call may take all of the time, or end the process.
+    """
     done, rows, start = SweepResult(), Isolation(), on.world.now()
     left = start + PERIOD
     with rows.step("moving on what is overdue"):
@@ -90,16 +98,25 @@ def sweep(on: System) -> SweepResult:
     with rows.step("deleting what nobody owns"):
         tidied = expire.expire_overdue(on, left)
         done.tidied, done.untidied = tidied.moved, tidied.failed
-    compared = Reconciled()
-    with rows.step("comparing what exists outside"):
-        compared = reconcile.reconcile(on)
     with rows.step("the account diff"):
         account.remind(on)
+    _report_gauges(on, pools, waited_for)
+    compared = _reconcile(on, rows, start + within)
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
-    _report_gauges(on, pools, waited_for, compared)
     done.failed = rows.failed + compared.failed
     _report(on, done, start)
     return done
+
+
+def _reconcile(on: System, rows: Isolation, until: datetime) -> Reconciled:
+    compared = Reconciled()
+    with rows.step("comparing what exists outside"):
+        compared = reconcile.reconcile(on, until)
+    with _reporting():
+        site = current_site(on)
+        gauges.report_makers(on, site)
+        gauges.report_units(on, site, compared.rows)
+    return compared
 
 
 def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
@@ -130,11 +147,16 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
     return rows.failed
 
 
-def _report_gauges(on: System, pools: list[Pool], waited_for: list[str], compared: Reconciled) -> None:
+def _report_gauges(on: System, pools: list[Pool], waited_for: list[str]) -> None:
+    with _reporting():
+        gauges.report(on, current_site(on), pools, waited_for)
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    """What goes wrong with gauges costs only them."""
     try:
-        site = current_site(on)
-        gauges.report(on, site, pools, waited_for)
-        gauges.report_units(on, site, compared.rows)
+        yield
     except Exception:
         log.exception("the gauges could not be reported")
 
@@ -322,8 +344,7 @@ def serve_pools(on: System, pools: Sequence[Pool], rows: Isolation, until: datet
     always behind others that take all the time.
     """
     waited_for = []
-    turn = int(on.world.now().timestamp() // PERIOD.total_seconds()) % max(1, len(pools))
-    for pool in (*pools[turn:], *pools[:turn]):
+    for pool in rotate(pools, on.world.now(), PERIOD):
         if on.world.now() >= until:
             break
         with rows.step("serving a pool", pool=pool.name):

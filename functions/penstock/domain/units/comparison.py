@@ -32,6 +32,9 @@ MISSING_AFTER = timedelta(minutes=5)
 OUTAGE = timedelta(minutes=5)
 """A sweep that comes later than this after the last one follows an outage of ours."""
 
+NOTHING_CAME = "the sweep ended after it had requested the list, and before it could compare it"
+"""Why a maker is not compared whose driver ends the process."""
+
 GRACE = timedelta(minutes=10)
 """For how long after an outage the comparison destroys nothing and loses nothing. Source: Arvados and buildomat."""
 
@@ -82,6 +85,7 @@ class Comparison(Row):
     """The last comparison of a maker, and what the next one needs.
 
     `tried`: when its list was last requested; `at`: when that last succeeded; `failures`: how often it failed since.
+    `is_open`: nothing has come of the last request yet. If the next one finds that so, the function ended meanwhile.
     `more_strays` and `more_missing` are how many there are besides, for which the row has no room.
     """
 
@@ -96,6 +100,7 @@ class Comparison(Row):
     missing: Mapping[str, Missing] = field(default_factory=dict)
     more_strays: int = 0
     more_missing: int = 0
+    is_open: bool = False
 
     @property
     def key(self) -> Key:
@@ -121,10 +126,22 @@ def is_due(row: Comparison | None, now: datetime) -> bool:
     return row is None or now - row.tried >= COMPARE_EVERY
 
 
+def is_doubtful(row: Comparison | None) -> bool:
+    """Whether nothing came of a maker's last list: the next may take long too, or end the process."""
+    return row is not None and (row.is_open or row.failures > 0)
+
+
+def listing_began(row: Comparison | None, maker: str, now: datetime) -> Comparison:
+    """The row before a list is requested. That nothing came of the last request counts as a failure."""
+    was = row or Comparison(maker=maker, tried=now)
+    known = listing_failed(was, maker, NOTHING_CAME, now) if was.is_open else was
+    return replace(known, tried=now, is_open=True)
+
+
 def listing_failed(row: Comparison | None, maker: str, why: str, now: datetime) -> Comparison:
     """The row after a failed listing: nothing is known, so nothing follows."""
     was = row or Comparison(maker=maker, tried=now)
-    return replace(was, tried=now, failures=was.failures + 1, why=why[:WHY_CHARS])
+    return replace(was, tried=now, failures=was.failures + 1, why=why[:WHY_CHARS], is_open=False)
 
 
 def compare(
@@ -156,7 +173,7 @@ def compare(
     kept_missing = _fitting(sorted(missing, key=lambda id: (missing[id].since, id)), MISSING_BYTES, MISSING_EXTRA)
     waiting = sorted(missing.keys() - set(kept_missing))
     now = replace(
-        was, tried=start, at=start, failures=0, why=None,
+        was, tried=start, at=start, failures=0, why=None, is_open=False,
         strays={id: strays[id] for id in sorted(kept_strays)},
         missing={id: missing[id] for id in sorted(kept_missing)},
         seen=tuple(sorted(_fitting([*waiting, *sorted(there | heard)], SEEN_BYTES, SEEN_EXTRA))),

@@ -23,13 +23,11 @@ MOST = 1000
 
 
 def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
-    """Everything that is reported each minute; zeros first, so that what does not exist is reported as 0."""
+    """What is reported each minute of pools and canaries; zeros of everything first, for what does not exist."""
     if not on.metrics.wants(metrics.SWEEPS):
         return
     report_zeros(on, site)
     report_pools(on, site, pools, waited_for)
-    for maker in metrics.makers(site):
-        _report_maker(on, maker)
     if site.canaries():
         _report_canaries(on, site)
 
@@ -66,6 +64,12 @@ def _report_pool(on: System, pool: Pool) -> None:
         )
     for metric, value in ((metrics.POOL_LIMIT, pool.limit), (metrics.POOL_HELD, held), (metrics.POOL_FREE, free)):
         on.metrics.add(metric, value, pool=pool.name)
+
+
+def report_makers(on: System, site: Site) -> None:
+    """What is remembered of every factory and well, among it what their comparisons have just found."""
+    for maker in metrics.makers(site) if on.metrics.wants(metrics.SWEEPS) else ():
+        _report_maker(on, maker)
 
 
 def _report_maker(on: System, maker: str) -> None:

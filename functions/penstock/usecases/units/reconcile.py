@@ -2,13 +2,16 @@
 
 The sweep calls `reconcile`. The list is read before the rows, so a unit that is made in between has its row. If a list
 cannot be had, nothing is done; after an outage of ours, nothing is done for a while: docs/operators/capacity.md.
+
+That a list is requested is recorded before the driver is called, which may hang, or end the process. So whoever does
+that is not the first again, and none calls it a second time for a while.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from dataclasses import field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from aws_lambda_powertools import Logger
@@ -22,12 +25,13 @@ from penstock.domain.units.comparison import SWEEP_KEY, Comparison, LastSweep, c
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Create, Replace
+from penstock.kernel.rows import Create, Replace, next_version
 from penstock.ports import Driver
 from penstock.system import System, current_site
 from penstock.usecases import cooldowns as remembering
 from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
+from penstock.usecases.rotation import rotate
 from penstock.usecases.units import drivers, listing, retire
 
 log = Logger(child=True)
@@ -35,12 +39,16 @@ log = Logger(child=True)
 UNWANTED_AFTER = timedelta(minutes=10)
 """How long a unit stays in a state before it is checked whether its attempt still wants it."""
 
+CALL = timedelta(seconds=drivers.CALL_SECONDS)
+"""How long a call of a driver may take. None begins that may end too late."""
+
 
 @dataclasses.dataclass
 class Reconciled:
     """The counts, and the units that were read for them: all of them, or none. `failed` are units and makers."""
 
     failed: int = 0
+    asked: int = 0
     unlisted: int = 0
     strays: int = 0
     lost: int = 0
@@ -48,13 +56,11 @@ class Reconciled:
 
 
 @dataclass(frozen=True)
-class MakerList:
-    """What one factory or well lists."""
+class DueMaker:
+    """A factory or well that is to be compared, and its last comparison."""
 
     is_a: UnitKind
     maker: str
-    start: datetime
-    ids: frozenset[str]
     before: Comparison | None
 
     @property
@@ -63,17 +69,28 @@ class MakerList:
         return cooldowns.maker_of(self.is_a, self.maker)
 
 
-def reconcile(on: System) -> Reconciled:
-    """Compare each maker whose last comparison is long enough ago. A failure of one does not stop the others."""
-    site, done = current_site(on), Reconciled()
+@dataclass(frozen=True)
+class MakerList(DueMaker):
+    """What one factory or well lists. `before` is its comparison, as it was when the list was requested."""
+
+    before: Comparison
+    start: datetime
+    ids: frozenset[str]
+
+
+def reconcile(on: System, until: datetime) -> Reconciled:
+    """Compare each maker whose last comparison is long enough ago. A failure of one does not stop the others.
+
+    No driver is called that may take longer than there is time, except for the first: a busy sweep lists one at least.
+    """
+    site, done, steps = current_site(on), Reconciled(), Isolation()
     is_quiet = _is_recovering(on)
-    lists = list(_list_makers(on, site, done))
-    rows = {kind: list(listing.every(on, kind)) for kind in UnitKind} if lists else {}
-    done.rows = rows
-    steps = Isolation()
-    for one in lists:
-        with steps.step("a comparison", maker=one.name):
-            _compare(on, site, one, rows[one.is_a], done, steps, is_quiet=is_quiet)
+    for makers in _rounds(_due_makers(on, site)):
+        lists = list(_list_makers(on, site, makers, until, done))
+        if lists:
+            done.rows = {kind: list(listing.every(on, kind)) for kind in UnitKind}
+            strays = _compare_all(on, site, lists, done, steps, is_quiet=is_quiet)
+            _destroy_strays(on, site, strays, until, done, steps)
     done.failed = steps.failed
     return done
 
@@ -86,22 +103,60 @@ def _is_recovering(on: System) -> bool:
     return now - recorded.resumed < comparison.GRACE
 
 
-def _list_makers(on: System, site: Site, done: Reconciled) -> Iterator[MakerList]:
-    """The lists of the makers that are due and can be listed."""
+def _due_makers(on: System, site: Site) -> list[DueMaker]:
+    """The makers that are due, first those that were never asked, and then who was asked longest ago."""
     makers = [(UnitKind.WORKER, name) for name in site.factories] + [(UnitKind.RESOURCE, name) for name in site.wells]
-    for is_a, maker in makers:
-        name, start = cooldowns.maker_of(is_a, maker), on.world.now()
-        row = on.store.get(comparison_key(name), Comparison)
-        if not comparison.is_due(row, start):
+    found = [
+        DueMaker(is_a, name, on.store.get(comparison_key(cooldowns.maker_of(is_a, name)), Comparison))
+        for is_a, name in makers
+    ]
+    now = on.world.now()
+    due = [maker for maker in found if comparison.is_due(maker.before, now)]
+    return sorted(due, key=lambda maker: (maker.before is not None, maker.before.tried if maker.before else now))
+
+
+def _rounds(due: Iterable[DueMaker]) -> Iterator[Sequence[DueMaker]]:
+    """Those that are listed together before the rows are read. A doubtful maker is alone: whoever is before it is
+    compared first, whatever it does.
+    """
+    together: list[DueMaker] = []
+    for maker in due:
+        if comparison.is_doubtful(maker.before):
+            yield together
+            yield [maker]
+            together = []
+        else:
+            together.append(maker)
+    yield together
+
+
+def _list_makers(
+    on: System, site: Site, makers: Iterable[DueMaker], until: datetime, done: Reconciled
+) -> Iterator[MakerList]:
+    """The lists of the makers that can be listed in time."""
+    for maker in makers:
+        start = on.world.now()
+        if done.asked and start + CALL > until:
+            return
+        begun = _begin(on, maker, start)
+        if begun is None:
             continue
+        done.asked += 1
         try:
-            yield MakerList(is_a, maker, start, _call_list(on, site, is_a, maker), row)
+            yield MakerList(maker.is_a, maker.maker, begun, start, _call_list(on, site, maker.is_a, maker.maker))
         except DriverError as error:
-            log.warning("a driver could not be listed", extra={"maker": name, "why": str(error)})
+            log.warning("a driver could not be listed", extra={"maker": maker.name, "why": str(error)})
             done.unlisted += 1
-            recorded = comparison.listing_failed(row, name, f"{type(error).__name__}: {error}", start)
-            on.store.commit([Replace(row, recorded) if row else Create(recorded)])
-            remembering.count_failure(on, name, error)
+            failed = comparison.listing_failed(begun, maker.name, f"{type(error).__name__}: {error}", start)
+            on.store.commit([Replace(begun, failed)])
+            remembering.count_failure(on, maker.name, error)
+
+
+def _begin(on: System, maker: DueMaker, start: datetime) -> Comparison | None:
+    """Record that a list is requested. None if another sweep was first."""
+    begun = comparison.listing_began(maker.before, maker.name, start)
+    change = Replace(maker.before, begun) if maker.before else Create(begun)
+    return replace(begun, version=next_version(change)) if on.store.commit([change]) else None
 
 
 def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[str]:
@@ -109,18 +164,33 @@ def _call_list(on: System, site: Site, is_a: UnitKind, maker: str) -> frozenset[
     return drivers.list_ids(on, name, drivers.driver_named(on, site, is_a, maker))
 
 
+def _compare_all(
+    on: System, site: Site, lists: Sequence[MakerList], done: Reconciled, steps: Isolation, *, is_quiet: bool
+) -> list[tuple[MakerList, str]]:
+    """Compare some lists; the strays to destroy, with their makers."""
+    strays: list[tuple[MakerList, str]] = []
+    for one in lists:
+        with steps.step("a comparison", maker=one.name):
+            found = _compare(on, site, one, done.rows[one.is_a], done, steps, is_quiet=is_quiet)
+            strays += [(one, id) for id in found]
+    return strays
+
+
 def _compare(
     on: System, site: Site, one: MakerList, units: list[Unit], done: Reconciled, steps: Isolation, *, is_quiet: bool
-) -> None:
-    """Commit what the comparison found, then act on it. If another sweep commits first, that one acts."""
+) -> Sequence[str]:
+    """Commit what the comparison found, then act on it. If another sweep commits first, that one acts.
+
+    Returns the ids to destroy, which takes calls of the driver.
+    """
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
     for id in sorted(one.ids - rows.keys()):  # the indexes may lag; the row itself does not
         unit = on.store.get(unit_key(id), Unit)
         rows |= {id: unit} if unit else {}
     lease = timedelta(seconds=site.limits.lease)
     verdict = comparison.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
-    if not on.store.commit([Replace(one.before, verdict.row) if one.before else Create(verdict.row)]):
-        return
+    if not on.store.commit([Replace(one.before, verdict.row)]):
+        return ()
     for unit in verdict.lost:
         with steps.step("ending what vanished", unit=unit.id):
             vanished = end_vanished(on, unit, lease, one.start)
@@ -130,9 +200,23 @@ def _compare(
         for unit in rows.values():
             with steps.step("ending what nobody wants", unit=unit.id):
                 end_unwanted(on, unit)
-    driver = drivers.driver_named(on, site, one.is_a, one.maker)
-    for id in verdict.destroy:
+    return verdict.destroy
+
+
+def _destroy_strays(
+    on: System,
+    site: Site,
+    strays: Sequence[tuple[MakerList, str]],
+    until: datetime,
+    done: Reconciled,
+    steps: Isolation,
+) -> None:
+    """Destroy strays, at least one, while there is time. The next comparison finds the others, and begins elsewhere."""
+    for number, (one, id) in enumerate(rotate(strays, on.world.now(), comparison.COMPARE_EVERY)):
+        if number and on.world.now() + CALL > until:
+            return
         with steps.step("destroying a stray", maker=one.name, unit=id):
+            driver = drivers.driver_named(on, site, one.is_a, one.maker)
             done.strays += _destroy_stray(on, driver, one.name, id)
 
 

@@ -659,25 +659,3 @@ def test_the_labels_and_leases_of_things_are_bounded() -> None:
     many = "".join(f"things.t{at} = {{}}\n" for at in range(11))
     [fault] = parse(f"{R}{many}leases = 100\n", "site.toml")  # type: ignore[misc]
     assert "has 11 things with 100 leases each; there may be 1000 leases in all" in fault.message
-
-
-def test_names_have_as_many_slots_in_all_as_a_limit_may_allow() -> None:
-    """A slot for each lease of each name."""
-
-    def named(count: int, leases: int) -> str:
-        return f"{R}leases = {leases}\nnames = [{', '.join(repr(f'n{at}') for at in range(count))}]\n"
-
-    assert isinstance(parse(named(MAX_SLOTS // 4, 4), "site.toml"), Site)
-    fault = only(named(MAX_SLOTS // 4 + 1, 4))
-    assert (fault.where, fault.hint) == ("resources.r", "divide them among several, or lower `leases`")
-    assert fault.message == "`resources.r` has 2501 names with 4 leases each; it may have 10000 slots in all"
-
-
-def test_hosts_with_labels_count_as_names_do() -> None:
-    names = ", ".join(repr(f"n{at}") for at in range(MAX_SLOTS))
-    labelled = "[targets.t.hosts.{}]\nlabels = {{ rack = '4' }}\n"
-    text = f"[factories.f]\ndriver = 'hosts'\n[targets.t]\nfactory = 'f'\nnames = [{names}]\n"
-    assert isinstance(parse(text + labelled.format("n0"), "site.toml"), Site)
-    fault = only(text + labelled.format("new"))
-    assert (fault.where, fault.hint) == ("targets.t", "divide them among several")
-    assert fault.message == "`targets.t` has 10001 names; it may have 10000 slots in all"

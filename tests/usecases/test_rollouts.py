@@ -17,6 +17,7 @@ from penstock.domain.site.site import ROLLOUT_KEY, SITE_KEY, Rollout, SiteText
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
+from penstock.system import current_site
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
@@ -253,16 +254,38 @@ def test_a_canary_that_the_sweep_rests_while_the_site_brings_it_back_is_sent(twi
     assert found.due
 
 
-def test_a_site_whose_pool_has_no_room_for_its_slots_is_refused_as_a_whole(twin: Twin) -> None:
-    """Its text is short: each of its names stands for many slots."""
-    names = [f"bench-{number:04}-{'x' * 40}" for number in range(100)]
-    many = {"well": "locks", "names": names, "leases": 100}
+def named(count: int, leases: int, length: int = 10) -> str:
+    """A site with a resource type of so many names, of so many characters and leases each."""
+    many = {"well": "locks", "names": [f"b{number:0{length - 1}}" for number in range(count)], "leases": leases}
+    return site_toml(wells={"locks": "lock"}, resources={"bench": many})
+
+
+@pytest.mark.parametrize(
+    ("most", "above", "told"),
+    [
+        ((2500, 4), (2501, 4), "its names make 10004 slots; a pool may have 10000"),
+        ((100, 50, 50), (100, 100, 50), f"there is room for {limits.ROW_BYTES}"),
+    ],
+)
+def test_a_site_whose_pool_has_too_many_slots_is_refused_as_a_whole(
+    twin: Twin, most: tuple[int, ...], above: tuple[int, ...], told: str
+) -> None:
+    """Its text may be short: each of its names stands for as many slots as it has leases."""
+    assert apply.check(twin.on, named(*most), "site.toml")
     with pytest.raises(Refused) as refused:
-        apply.check(twin.on, site_toml(wells={"locks": "lock"}, resources={"bench": many}), "site.toml")
+        apply.check(twin.on, named(*above), "site.toml")
     (fault,) = refused.value.faults
     assert fault.where == "resources.bench"
-    assert f"there is room for {limits.ROW_BYTES}" in fault.message
-    assert apply.check(twin.on, site_toml(wells={"locks": "lock"}, resources={"bench": {**many, "leases": 50}}), "")
+    assert told in fault.message
+
+
+def test_a_site_in_force_that_has_too_many_slots_goes_on(twin: Twin) -> None:
+    """A release before accepted it."""
+    row = twin.store.get(SITE_KEY, SiteText)
+    assert row
+    twin.store.commit([Replace(row, replace(row, toml=named(2501, 4)))])
+    assert current_site(twin.on).resources["bench"].limit == 2501
+    assert apply.apply(twin.on, "ada", SECOND, "site.toml")
 
 
 def test_two_that_begin_a_rollout_at_a_time_apply_one_after_the_other() -> None:

@@ -135,7 +135,6 @@ def _target(name: str, value: object, place: Place) -> Target:
         place.fault(f"{place.label} has no `factory`, `redirect` or `machines`", f"like {TARGET}")
     hosts = found.get("hosts", {})
     names, limit = _limit_or_names(_with_names(found, hosts), place)
-    _check_slots(names, 1, place)
     if len(place.faults) == before:
         _check_least(found.get("warm"), limit, place)
     return Target(
@@ -168,15 +167,6 @@ def _limit_or_names(found: Mapping[str, Any], place: Place) -> tuple[tuple[str, 
     return names, limit if names is None else len(names)
 
 
-def _check_slots(names: tuple[str, ...] | None, leases: int, place: Place) -> None:
-    """A pool has a slot for each lease of each name."""
-    count = len(names or ())
-    if count * leases > MAX_SLOTS:
-        each = f" with {leases} leases each" if leases > 1 else ""
-        text = f"{place.label} has {count} names{each}; it may have {MAX_SLOTS} slots in all"
-        place.fault(text, "divide them among several" + (", or lower `leases`" if leases > 1 else ""))
-
-
 def _resource(name: str, value: object, place: Place) -> ResourceType:
     before = len(place.faults)
     found = _resource_keys(value, place)
@@ -185,8 +175,6 @@ def _resource(name: str, value: object, place: Place) -> ResourceType:
     if things and limit * found.get("leases", 1) > limits.THINGS_SLOTS:
         text = f"{place.label} has {limit} things with {found.get('leases', 1)} leases each"
         place.fault(f"{text}; there may be {limits.THINGS_SLOTS} leases in all", "jobs choose among fewer things")
-    else:
-        _check_slots(names, found.get("leases", 1), place)
     if names is None and "leases" in found:
         (place / "leases").fault("only named resources are leased more than once", "give it `names`", on_key=True)
     if len(place.faults) == before:

@@ -95,13 +95,19 @@ def _host_faults(on: System, site: Site, path: str) -> Iterator[Fault]:
 
 
 def _size_faults(site: Site, path: str) -> Iterator[Fault]:
-    """The pools whose row has no room for all names of their slots."""
+    """The pools that would have more slots than a pool may have, or whose row has no room for all names of these. The
+    site in force may have such pools, from a release that did not refuse them.
+    """
     for name, shape in site.pools().items():
+        kind, _, own = name.partition("/")
         size = len(json.dumps([shape.names, shape.labels], ensure_ascii=False).encode()) if shape.names else 0
-        if size > limits.ROW_BYTES:
+        if len(shape.names or ()) > keys.MAX_SLOTS:
+            text = f"its names make {len(shape.names or ())} slots; a pool may have {keys.MAX_SLOTS}"
+        elif size > limits.ROW_BYTES:
             text = f"the names and labels of its slots take {size} bytes as JSON; there is room for {limits.ROW_BYTES}"
-            kind, _, own = name.partition("/")
-            yield Fault(text, where=f"{kind}s.{own}", file=path, hint="divide them among several, or shorten the names")
+        else:
+            continue
+        yield Fault(text, where=f"{kind}s.{own}", file=path, hint="divide them among several")
 
 
 def apply(on: System, by: str, toml: str, path: str, base: str = "") -> list[str]:

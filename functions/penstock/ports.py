@@ -45,10 +45,13 @@ class Store(Protocol):
         last: bool = False,
         after: str = "",
         upto: str = "",
+        readable: bool = False,
     ) -> list[R]:
         """The rows of a collection whose sort key begins with a prefix, in order; with `last`, from the end.
 
-        With `after`, only rows behind that sort key; with `upto`, only rows up to it; not both.
+        With `after`, only rows behind that sort key; with `upto`, only rows up to it; not both. Raises for a row that
+        cannot be read; with `readable` it is left out. That is only for rows which nobody misses: without its row, a
+        lease would look released.
         """
 
     def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
@@ -76,7 +79,11 @@ class Store(Protocol):
         """
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
-        """The rows of a listing, in its order; a read that may lag. Fewer than the limit only at the listing's end."""
+        """The rows of a listing, in its order; a read that may lag. Fewer than the limit only at the listing's end.
+
+        Those that cannot be read are left out, so that one such row stops nobody who goes through them. `entries` has
+        them: who may overlook none asks `listings.whole_page`.
+        """
 
     def entries(self, name: str, *, after: str = "", newest: bool = False, page: int = 100) -> Iterator[Listed]:
         """The entries of a listing, in its order, so many at once; a read that may lag, and reads no row."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import random
 import string
 from dataclasses import replace
@@ -28,13 +29,15 @@ from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure
 from penstock.domain.pools.pools import Pool, Slot, SlotState, collection, move, pool_key
 from penstock.domain.units.comparison import Comparison, LastSweep, Missing
 from penstock.domain.users.users import Token, User, user_key
-from penstock.kernel.errors import TooBig
+from penstock.kernel.errors import Newer, TooBig
 from penstock.kernel.rows import (
+    FORM,
     Change,
     Check,
     Create,
     Delete,
     Due,
+    Key,
     Listed,
     Look,
     Replace,
@@ -505,6 +508,43 @@ def test_listings_are_paged_in_both_directions(store: Store) -> None:
     assert [pool.name for pool in store.listed("pools", Pool, after="b")] == ["c"]
     assert [pool.name for pool in store.listed("pools", Pool, after="b", newest=True)] == ["a"]
     assert [pool.name for pool in store.listed("pools", Pool, limit=2, newest=True)] == ["c", "b"]
+
+
+def damage(store: Store, key: Key) -> None:
+    """Have a row be one that the code cannot read."""
+    if isinstance(store, MemoryStore):
+        store.unreadable.add(key)
+    else:
+        assert isinstance(store, Table)
+        item = store._item
+        newer = item.body.set(json.dumps({"form": FORM + 1}))
+        item(*key).update(actions=[newer, item.packed.remove()], add_version_condition=False)
+
+
+def test_a_row_that_cannot_be_read_keeps_nobody_from_the_others(store: Store) -> None:
+    """In listings and batches it is left out, and a page is as full as without it."""
+    assert store.commit([Create(Pool(name=name, limit=1, due=NOW)) for name in "abcd"])
+    damage(store, pool_key("b"))
+    assert [pool.name for pool in store.listed("pools", Pool)] == ["a", "c", "d"]
+    assert [pool.name for pool in store.listed("pools", Pool, limit=2)] == ["a", "c"]
+    assert [pool.name for pool in store.listed("pools", Pool, limit=2, after="c", newest=True)] == ["a"]
+    assert list(store.rows_at([pool_key("a"), pool_key("b")])) == [pool_key("a")]
+    assert [entry.sort for entry in store.entries("pools")] == ["a", "b", "c", "d"]
+    assert pool_key("b") in [due.key for due in store.overdue("pool.0", NOW)]
+
+
+def test_a_row_that_cannot_be_read_is_not_taken_for_gone(store: Store) -> None:
+    """Without the row of a lease, its slot would look free. Only who says that nobody misses it reads past it."""
+    assert store.commit([Create(row) for row in (*REMEMBERED, replace(REMEMBERED[0], scope="sound"))])
+    key = REMEMBERED[0].key
+    damage(store, key)
+    with pytest.raises(Newer):
+        store.get(key, CoolDown)
+    with pytest.raises(Newer):
+        store.find(key.pk, "scope#", CoolDown)
+    found = store.find(key.pk, "scope#", CoolDown, readable=True)
+    assert [row.scope for row in found] == ["sound"]
+    assert not store.commit([Create(REMEMBERED[0])])
 
 
 def test_the_entries_of_a_listing_are_read_without_its_rows(store: Store) -> None:

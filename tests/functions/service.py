@@ -107,6 +107,10 @@ class StrictStore(MemoryStore):
         _check(Key(name, more.get("after", "")))
         return super().listed(name, kind, **more)
 
+    def entries(self, name: str, **more: Any) -> Any:
+        _check(Key(name, more.get("after", "")))
+        return super().entries(name, **more)
+
 
 def _check(key: Key) -> None:
     assert len(key.pk.encode()) <= 2048, "the partition key is too long"

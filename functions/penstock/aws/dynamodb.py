@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields as fields_of
 from datetime import datetime, timedelta
@@ -404,6 +404,7 @@ class Table:
         last: bool = False,
         after: str = "",
         upto: str = "",
+        readable: bool = False,
     ) -> list[R]:
         """The rows of a collection, read consistently."""
         place: Condition = self._item.sk.startswith(prefix)
@@ -415,7 +416,8 @@ class Table:
             place = self._item.sk.between(prefix, upto)
         with _reading():
             found = self._item.query(pk, place, consistent_read=True, limit=limit, scan_index_forward=not last)
-            return [_as(kind, row_of(item)) for item in found]
+            rows = _readable_rows(found).values() if readable else map(row_of, found)
+            return [_as(kind, row) for row in rows]
 
     def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
         """How many rows of a collection there are, counted by the table, page by page."""
@@ -468,7 +470,7 @@ class Table:
         """Rows by their keys, read consistently, without those that are gone or cannot be read."""
         with _reading():
             items = list(self._item.batch_get([tuple(key) for key in keys], consistent_read=True))
-        return dict(filter(None, map(_readable, items)))
+        return _readable_rows(items)
 
     def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
         """Move an entry of the due index, and nothing else: not even the row's version."""
@@ -490,7 +492,8 @@ class Table:
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
         """The rows of a listing: the index has their keys, the rows are then read in batches.
 
-        The index may still have rows that have left. More are read in their place, or a page would look like the last.
+        The index may still have rows that have left, and some may be unreadable. More are read in their place, or a
+        page would look like the last.
         """
         place = self._item.list_sort
         edge = None if not after else (place < after if newest else place > after)
@@ -511,8 +514,9 @@ class Table:
                 yield Listed(item.list_sort, Key(item.pk, item.sk))
 
     def _listed_still(self, name: str, keys: Sequence[Key], kind: type[R]) -> list[R]:
-        rows = {row.key: row for row in map(row_of, self._item.batch_get(keys)) if row.place and row.place.name == name}
-        return [_as(kind, rows[key]) for key in keys if key in rows]
+        rows = _readable_rows(self._item.batch_get(keys))
+        still = {key for key, row in rows.items() if row.place and row.place.name == name}
+        return [_as(kind, rows[key]) for key in keys if key in still]
 
     def _write(self, change: Change) -> None:
         if isinstance(change, Create):
@@ -554,6 +558,11 @@ def _as(kind: type[R], row: Row) -> R:
     if not isinstance(row, kind):
         raise TypeError(f"{row.key} holds a {row.kind}, not a {kind.kind}")
     return row
+
+
+def _readable_rows(items: Iterable[Item]) -> dict[Key, Row]:
+    """The rows of items, by their keys, without those that the code cannot read."""
+    return dict(filter(None, map(_readable, items)))
 
 
 def _readable(item: Item) -> tuple[Key, Row] | None:

@@ -13,6 +13,7 @@ from penstock.aws import dynamodb
 from penstock.domain.pools import pools
 from penstock.domain.pools.pools import Lease
 from penstock.domain.units.units import Unit, unit_key
+from penstock.kernel.errors import Newer
 from penstock.kernel.rows import (
     Change,
     Check,
@@ -43,6 +44,7 @@ class MemoryStore:
         self._ordered = SortedDict()
         self.rows: dict[Key, Row] = self._ordered
         self.commits = 0
+        self.unreadable = set[Key]()  # of rows in a form that only a newer release knows, or damaged
         self._deleted: set[Key] = set()
         self._entries: dict[Key, tuple[Row, Look | None]] = {}
         self._seen_keys, self._seen_rows, self._seen_ids = list[Key](), list[Row](), list[int]()
@@ -51,7 +53,12 @@ class MemoryStore:
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         row = self.rows.get(key)
-        return None if row is None else _as(kind, row)
+        return None if row is None else _as(kind, self._checked(row))
+
+    def _checked(self, row: R) -> R:
+        if row.key in self.unreadable:
+            raise Newer(f"the row at {row.key} cannot be read")
+        return row
 
     def find(
         self,
@@ -63,6 +70,7 @@ class MemoryStore:
         last: bool = False,
         after: str = "",
         upto: str = "",
+        readable: bool = False,
     ) -> list[R]:
         if not prefix and not after:
             raise ValueError("DynamoDB refuses a condition on an empty key: give a prefix, or a place to begin after")
@@ -70,7 +78,8 @@ class MemoryStore:
         if upto:
             end = min(end, Key(pk, upto))
         keys = self._ordered.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
-        return [_as(kind, self.rows[key]) for key in islice(keys, limit)]
+        found = [self.rows[key] for key in islice(keys, limit) if not readable or key not in self.unreadable]
+        return [_as(kind, self._checked(row)) for row in found]
 
     def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
         return len(self.find(pk, prefix, Row, limit=len(self.rows), upto=upto))
@@ -132,7 +141,7 @@ class MemoryStore:
         return known[1]
 
     def rows_at(self, keys: Sequence[Key]) -> Mapping[Key, Row]:
-        return {key: self.rows[key] for key in keys if key in self.rows}
+        return {key: self.rows[key] for key in keys if key in self.rows and key not in self.unreadable}
 
     def look_later(self, due: Due, look: Look, was: Row | None) -> bool:
         row = self.rows.get(due.key)
@@ -143,14 +152,18 @@ class MemoryStore:
 
     def entries(self, name: str, *, after: str = "", newest: bool = False, page: int = 100) -> Iterator[Listed]:
         del page
-        for row in self.listed(name, Row, limit=len(self.rows), after=after, newest=newest):
-            yield Listed(row.place.sort if row.place else "", row.key)
+        yield from (Listed(*place) for place in self._listing(name, after, newest=newest))
 
     def listed(self, name: str, kind: type[R], *, limit: int = 100, after: str = "", newest: bool = False) -> list[R]:
+        places = (key for _, key in self._listing(name, after, newest=newest) if key not in self.unreadable)
+        return [_as(kind, self.rows[key]) for key in islice(places, limit)]
+
+    def _listing(self, name: str, after: str, *, newest: bool) -> list[tuple[str, Key]]:
+        """Where the rows of a listing have their place, and their keys; also of those that cannot be read."""
         places = sorted((row.place.sort, key) for key, row in self.rows.items() if row.place and row.place.name == name)
         if after:
             places = [place for place in places if (place[0] < after if newest else place[0] > after)]
-        return [_as(kind, self.rows[key]) for _, key in (places[::-1] if newest else places)[:limit]]
+        return places[::-1] if newest else places
 
 
 def look_at(row: Row) -> Look | None:

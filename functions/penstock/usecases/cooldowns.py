@@ -2,13 +2,14 @@
 be called.
 
 Read before a unit is made, after one was destroyed, and by people; one short query each. What is remembered only helps:
-a lost write must not delay anybody.
+a lost write must not delay anybody, nor must a row that cannot be read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from penstock.domain import cooldowns
 from penstock.domain.cooldowns import Budget, Cause, CoolDown, Failure, Obstacle, budget_key, collection, maker_of
@@ -16,10 +17,12 @@ from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, UnitKind, UnitState
 from penstock.kernel.errors import DriverError, RateLimited, Short
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Create, Delete, Key, Replace
+from penstock.kernel.rows import Create, Delete, Key, Replace, Row
 from penstock.ports import NotYet, PlacementDriver, Ready
 from penstock.system import System
 from penstock.usecases.units import drivers
+
+R = TypeVar("R", bound=Row)
 
 TRIES = 4
 """How often a lost race is repeated."""
@@ -245,25 +248,31 @@ def take_call_for(on: System, maker: str, rate: float | None, whom: str) -> int 
         return None
     for tries in range(CALL_TRIES):
         now = on.world.now()
-        row = on.store.get(budget_key(maker), Budget)
+        row = _remembered(on, budget_key(maker), Budget)
         left = cooldowns.take_token(row, maker, rate, now)
         if left is None and row:
             return cooldowns.budget_wait(row, rate, whom, now)
         if left and on.store.commit([Replace(row, left) if row else Create(left)]):
             return None
         on.world.pause(tries)
-    return cooldowns.spread(whom, 5)
+    return None if row is None else cooldowns.spread(whom, 5)  # none, and none can be made: it cannot be read
+
+
+def _remembered(on: System, key: Key, kind: type[R]) -> R | None:
+    """What is remembered at a key; None also if it cannot be read. Then nothing can be written there either."""
+    row = on.store.rows_at([key]).get(key)
+    return row if isinstance(row, kind) else None
 
 
 def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
     """The cool-downs of a maker that still count."""
-    found = on.store.find(collection(maker), "scope#", CoolDown)
+    found = on.store.find(collection(maker), "scope#", CoolDown, readable=True)
     return cooldowns.remembered(found, on.world.now())
 
 
 def failures(on: System, maker: str) -> list[Failure]:
     """A maker's recent failures, by code."""
-    return on.store.find(collection(maker), "failure#", Failure)
+    return on.store.find(collection(maker), "failure#", Failure, readable=True)
 
 
 def blocking(on: System, unit: Unit) -> list[CoolDown]:
@@ -284,7 +293,7 @@ def count_failure(on: System, maker: str, error: DriverError) -> None:
     """Count a failure by its code."""
     key = cooldowns.failure_key(maker, cooldowns.code_of(error))
     for tries in range(TRIES):
-        row = on.store.get(key, Failure)
+        row = _remembered(on, key, Failure)
         counted = cooldowns.count_failure(row, maker, error, on.world.now())
         if on.store.commit([Replace(row, counted) if row else Create(counted)]):
             return
@@ -299,7 +308,7 @@ def start(on: System, maker: str, what: Obstacle, unit: Unit) -> None:
 def start_for(on: System, maker: str, what: Obstacle, whom: str) -> None:
     """The same for a unit or a host that was refused."""
     for tries in range(TRIES):
-        row = on.store.get(cooldowns.cool_down_key(maker, what.scope), CoolDown)
+        row = _remembered(on, cooldowns.cool_down_key(maker, what.scope), CoolDown)
         longer = cooldowns.record(row, what, maker, whom, on.world.now())
         if longer is None or on.store.commit([Replace(row, longer) if row else Create(longer)]):
             return

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
 from penstock import listings
 from penstock.domain import metrics
-from penstock.domain.pools.pools import Pool, pool_key, thing_of
+from penstock.domain.pools.pools import Pool, collection, pool_key, thing_of
 from penstock.domain.pools.stops import AGAIN, ByHand
 from penstock.domain.site import keys, parse
 from penstock.domain.site.differences import Difference, compare
@@ -197,7 +197,10 @@ class Work:
 
     def run(self) -> bool:
         """Whether all is done."""
-        for name, (was, shape) in self._all().items():
+        pools = list(every_pool(self.on))
+        hidden = {key.pk.removeprefix(collection("")) for key in listings.unreadable(self.on, "pools", pools)}
+        self.changed += [f"pool {name}: its row cannot be read; it follows once it can be" for name in sorted(hidden)]
+        for name, (was, shape) in self._all(pools, hidden).items():
             if self.on.world.now() >= self.until:
                 self.is_over = True
                 return False
@@ -207,16 +210,16 @@ class Work:
             self.is_over = True  # a target may have another factory now
             return False
         self.changed += canaries.schedule_new(self.on, self.site)
-        return not self.pools.failed
+        return not (self.pools.failed or hidden)
 
-    def _all(self) -> Mapping[str, tuple[Pool | None, Shape]]:
-        """Every pool as it is, and as it is to be. Those that the site no longer has lose their slots as these fall
-        free.
+    def _all(self, pools: Sequence[Pool], hidden: Collection[str]) -> Mapping[str, tuple[Pool | None, Shape]]:
+        """Every pool as it is, and as it is to be, but for the hidden ones. Those that the site no longer has lose their
+        slots as these fall free.
         """
-        wanted = self.site.pools()
+        wanted = {name: shape for name, shape in self.site.pools().items() if name not in hidden}
         rows = listings.rows_at(self.on, [pool_key(name) for name in wanted])
         found = {name: (cast("Pool | None", rows.get(pool_key(name))), shape) for name, shape in wanted.items()}
-        gone = [pool for pool in every_pool(self.on) if pool.name not in wanted]
+        gone = [pool for pool in pools if pool.name not in wanted]
         return found | {pool.name: (pool, replace(shape_of(pool), limit=0)) for pool in gone}
 
     def _fit(self, name: str, was: Pool | None, shape: Shape) -> None:

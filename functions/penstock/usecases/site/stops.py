@@ -101,16 +101,18 @@ def spread(on: System, scope: str, until: datetime | None = None) -> bool:
     if row is None:
         return True
     end = until or on.world.now() + WITHIN
-    if not (_spread_to_pools(on, row, end) and _drain_units(on, row, end)):
+    pools = list(listings.every(on, "pools", Pool))
+    if not (_spread_to_pools(on, row, pools, end) and _drain_units(on, row, end)):
         return False
-    _done(on, row)
+    if not listings.unreadable(on, "pools", pools):  # else the stop stays due: what such a pool carries is not known
+        _done(on, row)
     return True
 
 
-def _spread_to_pools(on: System, row: Stop, until: datetime) -> bool:
-    """Whether all pools carry the stop now, or carry it no more."""
+def _spread_to_pools(on: System, row: Stop, pools: Sequence[Pool], until: datetime) -> bool:
+    """Whether all these pools carry the stop now, or carry it no more."""
     meant = current_site(on).pools_of(row.scope)
-    for pool in listings.every(on, "pools", Pool):
+    for pool in pools:
         if on.world.now() >= until:
             return False
         if _carrying(pool, row, meant) != pool:

@@ -10,7 +10,7 @@ that is not the first again, and none calls it a second time for a while.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime, timedelta
 
@@ -184,11 +184,10 @@ def _compare(
     Returns the ids to destroy, which takes calls of the driver.
     """
     rows = {unit.id: unit for unit in units if unit.maker == one.maker}
-    for id in sorted(one.ids - rows.keys()):  # the indexes may lag; the row itself does not
-        unit = on.store.get(unit_key(id), Unit)
-        rows |= {id: unit} if unit else {}
+    others, unread = _read_others(on, one.ids - rows.keys(), steps)
+    rows |= others
     lease = timedelta(seconds=site.limits.lease)
-    verdict = comparison.compare(one.before, one.name, one.ids, rows, one.start, lease, is_quiet=is_quiet)
+    verdict = comparison.compare(one.before, one.name, one.ids - unread, rows, one.start, lease, is_quiet=is_quiet)
     if not on.store.commit([Replace(one.before, verdict.row)]):
         return ()
     for unit in verdict.lost:
@@ -218,6 +217,20 @@ def _destroy_strays(
         with steps.step("destroying a stray", maker=one.name, unit=id):
             driver = drivers.driver_named(on, site, one.is_a, one.maker)
             done.strays += _destroy_stray(on, driver, one.name, id)
+
+
+def _read_others(on: System, ids: Collection[str], steps: Isolation) -> tuple[dict[str, Unit], set[str]]:
+    """The units of ids that are listed outside and were not found by an index: it may lag, and the row does not.
+
+    And the ids whose rows cannot be read. They are units all the same: nothing is known of them, and nothing follows.
+    """
+    found, unread = dict[str, Unit](), set(ids)
+    for id in sorted(ids):
+        with steps.step("reading a unit", unit=id):
+            unit = on.store.get(unit_key(id), Unit)
+            found |= {id: unit} if unit else {}
+            unread.discard(id)
+    return found, unread
 
 
 def _destroy_stray(on: System, driver: Driver, maker: str, id: str) -> bool:

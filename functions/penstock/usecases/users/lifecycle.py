@@ -19,6 +19,7 @@ from penstock.domain.users import lifecycle
 from penstock.domain.users.users import ADMIN, Standing, Token, User, token_listing, user_key
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Delete, Key, Replace
+from penstock.listings import whole_page
 from penstock.system import System, transact
 from penstock.usecases import caches
 from penstock.usecases.jobs import cancel, flow
@@ -153,7 +154,7 @@ def _walk(on: System, user: User) -> User:
 def _newest(on: System, owner: str, before: str) -> list[Job]:
     """The newest jobs before one that did not fail, and leases without a job: one page of both together."""
     names = (listing(owner), leases_of(owner))
-    found = (on.store.listed(name, Job, limit=PAGE, after=before, newest=True) for name in names)
+    found = (whole_page(on, name, Job, limit=PAGE, after=before, newest=True) for name in names)
     return sorted(chain.from_iterable(found), key=lambda job: job.id, reverse=True)[:PAGE]
 
 
@@ -185,7 +186,7 @@ def _may_go_on(on: System, job: Job, since: datetime) -> bool:
 def _clear_tokens(on: System, user: User) -> None:
     """Move the tokens of a renamed user, or delete those of a removed one; and look again, since a list may lag."""
     assert user.status
-    found = [token for name in user.names for token in on.store.listed(token_listing(name), Token, limit=PAGE)]
+    found = [token for name in user.names for token in whole_page(on, token_listing(name), Token, limit=PAGE)]
     to = user.status.to
     for token in found:
         on.store.commit([Replace(token, replace(token, user=to)) if to else Delete(token)])

@@ -125,6 +125,43 @@ def test_when_its_time_is_over_the_rest_is_left_to_the_next(twin: Twin) -> None:
     assert rows(twin) == []
 
 
+def test_no_pool_is_always_behind_others_that_take_all_the_time(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes half of the time that there is, so the first two of each minute are counted."""
+    pools = list(apply.every_pool(twin.on))
+    assert len(pools) >= 3
+    counted, real = list[list[str]](), series.count
+
+    def slow(on: Any, pool: Any) -> Counts:
+        twin.pass_time(1)
+        counted[-1].append(pool.name)
+        return real(on, pool)
+
+    monkeypatch.setattr(series, "count", slow)
+    begin = twin.world.now()
+    for minute in range(len(pools)):
+        twin.world.time = begin + minute * LATER
+        counted.append([])
+        series.record(twin.on, pools, Isolation(), twin.world.now() + timedelta(seconds=2))
+    names = [pool.name for pool in pools]
+    assert sorted(found[0] for found in counted) == sorted(names)
+    assert sorted(found[1] for found in counted) == sorted(names)
+    assert {row.pool for row in rows(twin)} == set(names)
+
+
+def test_a_count_that_comes_minutes_later_stands_from_then_on(twin: Twin, ada: User) -> None:
+    """What was counted before stands until then, so means and peaks need no count each minute."""
+    pool = apply.find(twin.on, BENCH)
+    series.record(twin.on, [pool], Isolation(), twin.world.now() + LATER)
+    submit(twin, ada, resources=["bench"])
+    twin.run()
+    twin.world.time += 7 * LATER
+    series.record(twin.on, [pool], Isolation(), twin.world.now() + LATER)
+    (row,) = hours(twin, BENCH)
+    assert row.since < START + LATER
+    assert row.at == twin.world.now()
+    assert (row.sums, row.now, row.most) == (Counts(0, 0, 0), Counts(1, 0, 0), Counts(1, 0, 0))
+
+
 def test_pools_that_are_left_to_messages_are_counted_too(twin: Twin) -> None:
     names = [pool.name for pool in apply.every_pool(twin.on)]
     until = (twin.world.now() + LATER).isoformat()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from penstock.domain.pools import series
@@ -13,6 +13,7 @@ from penstock.kernel.rows import Create, Replace
 from penstock.system import System
 from penstock.usecases.isolation import Isolation
 from penstock.usecases.pools import forecast
+from penstock.usecases.rotation import rotate
 
 SLOTS = 5000
 """How many slots of a kind are counted of one pool."""
@@ -21,9 +22,12 @@ TAKEN = ("held#", "idle#", "free#warm#")
 """Where the slots are that have a unit, or may have one."""
 
 
-def record(on: System, pools: Iterable[Pool], rows: Isolation, until: datetime) -> None:
-    """Count what some pools have, each by itself. What is left when the time is over is counted by the next sweep."""
-    for pool in pools:
+def record(on: System, pools: Sequence[Pool], rows: Isolation, until: datetime) -> None:
+    """Count what some pools have, each by itself. What is left when the time is over, one of the next sweeps counts.
+
+    Each minute another is the first, so that none is always behind others that take all the time.
+    """
+    for pool in rotate(pools, on.world.now()):
         if on.world.now() >= until:
             break
         with rows.step("counting a pool", pool=pool.name):

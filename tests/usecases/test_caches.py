@@ -242,6 +242,28 @@ def test_what_somebody_pinned_stays_when_the_cache_lets_it_go(twin: Twin, ada: U
     assert refused(lambda: caches.find_entry(twin.on, ada, id)) == (404, "cache-not-found")
 
 
+def test_an_entry_that_its_job_commits_again_for_a_key_that_is_taken_stays(twin: Twin, ada: User) -> None:
+    job = run(twin, ada)
+    one, two = save(twin, job, "one"), save(twin, job, "two")
+    pins.pin(twin.on, ada, one, "the only good one", None)
+    before = twin.store.get(artifact_key(one), Artifact)
+    assert caches.commit(twin.on, job, ask("two"), one) == CacheSaved(False, two, job.id, TRUNK)
+    assert twin.store.get(artifact_key(one), Artifact) == before
+    assert found(twin, job, "one") == one
+
+
+def test_an_entry_that_its_job_commits_again_where_there_is_no_room_stays(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = run(twin, ada)
+    one = save(twin, job, "one")
+    before = twin.store.get(artifact_key(one), Artifact)
+    monkeypatch.setattr(rules, "is_room", lambda *given: False)
+    monkeypatch.setattr(rules, "entries_to_evict", lambda *given: [])
+    assert isinstance(caches.commit(twin.on, job, ask("other"), one), CacheDropped)
+    assert (twin.store.get(artifact_key(one), Artifact), found(twin, job, "one")) == (before, one)
+
+
 def test_the_quota_is_kept_by_what_was_unused_for_longest(ada: User) -> None:
     twin = with_quota(30)
     job = run(twin, ada)

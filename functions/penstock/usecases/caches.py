@@ -173,7 +173,7 @@ def _save_changes(
         return [], _saved(taken, is_new=True)
     artifact = _find_upload(on, job, id)
     if taken and has_bytes(on, taken):
-        return [fence(on, job), owners.destroy_change(on, artifact)], _saved(taken, is_new=False)
+        return _give_up(on, job, artifact), _saved(taken, is_new=False)
     if taken:
         return [fence(on, job), *remove_changes(on, shelf.owner, [taken])], None
     use = usage(on, shelf.owner)
@@ -201,8 +201,13 @@ def _make_room(
     gone = caches.entries_to_evict(use, entries, artifact.size, most, job.request.cache_scope, on.world.now())
     if not gone:
         full = f"the caches of {use.owner} take {use.size} of {most} bytes, and none of them may go for this one"
-        return [fence(on, job), owners.destroy_change(on, artifact)], CacheDropped(full)
+        return _give_up(on, job, artifact), CacheDropped(full)
     return [fence(on, job), *remove_changes(on, use.owner, gone[: caches.EVICTIONS_PER_WRITE])], None
+
+
+def _give_up(on: System, job: Job, artifact: Artifact) -> list[Change]:
+    """The changes by which an archive goes that becomes no entry. One that has an owner stays. [ART-1]"""
+    return [] if artifact.owners else [fence(on, job), owners.destroy_change(on, artifact)]
 
 
 def list_caches(on: System, user: User, owner: str, limit: int, page: str) -> tuple[list[CacheEntry], str | None]:

@@ -261,11 +261,13 @@ def test_unknown_keys_of_a_dependency_are_ignored_and_told() -> None:
         ([""], ["an entry of `inputs` is empty"]),
         (["a", "a"], ["/input/a is there twice"]),
         (["build"], ["/input/build is there twice"]),
+        (["test"], ["/input/test is there twice"]),
+        (["board-a", "test2"], []),
         ([f"f{number}" for number in range(26)], ["`inputs` has 26 entries; it may have at most 25"]),
     ],
 )
 def test_names_of_inputs(names: list[str], said: list[str]) -> None:
-    assert [fault.message for fault in check_inputs(names, ["build"])] == said
+    assert [fault.message for fault in check_inputs(names, ["build", "test/board-a"])] == said
 
 
 @pytest.mark.parametrize(

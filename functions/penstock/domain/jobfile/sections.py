@@ -336,15 +336,17 @@ def check_folder(name: str, place: Place, what: str) -> None:
 
 
 def check_inputs(names: Sequence[str], folders: Sequence[str]) -> tuple[Fault, ...]:
-    """What is wrong with the names of files that are sent with a job; `folders` are those of its dependencies."""
-    top = Place(("inputs",))
+    """What is wrong with the names of files that are sent with a job; `folders` are those of its dependencies. One of
+    them may be in another: what is before its `/` is taken then.
+    """
+    top, tops = Place(("inputs",)), {folder.partition("/")[0] for folder in folders}
     if len(names) > limits.INPUTS:
         top.fault(f"`inputs` has {len(names)} entries; it may have at most {limits.INPUTS}")
     for at, name in enumerate(names[: limits.INPUTS]):
         here = top / at
         text(name, here)
         check_folder(name, here, "an input's name")
-        if name in names[:at] or name in folders:
+        if name in names[:at] or name in tops:
             here.fault(f"/input/{clip(name)} is there twice", "give one of them another name")
     return tuple(top.faults)
 

@@ -1,19 +1,21 @@
 """What a job leaves outside of its folders is gone before the next job, and what is others' stays. [UNIT-2]"""
 
 import os
+import platform
 import pwd
 import socket
 from pathlib import Path
 
 import pytest
 
-from penstock.agent import account, leftovers, removal
+from penstock.agent import account, keyrings, leftovers, removal
 from penstock.agent.account import Account
 from penstock.agent.leftovers import remove_owned
 
 OTHER = 23456
 BEFORE = f"""
 mkdir -p $ROOT/var/spool/cron/crontabs $ROOT/var/spool/cron/atjobs $ROOT/var/lib/systemd/linger $ROOT/var/mail
+mkdir -p $ROOT/var/crash; chmod 1777 $ROOT/var/crash
 chmod 1777 $ROOT/var/spool/cron/crontabs $ROOT/var/spool/cron/atjobs $ROOT/var/mail
 mkdir -p -m 700 $ROOT/run/user/12345; touch $ROOT/run/user/12345/bus; chown -R 12345 $ROOT/run/user/12345
 touch $ROOT/var/lib/systemd/linger/build $ROOT/var/lib/systemd/linger/other
@@ -33,12 +35,13 @@ LEAVE = f"""set -e
 mkdir -p /var/tmp/mine/deep; echo x > /var/tmp/mine/deep/file; echo x > /var/tmp/ours/mine; ln -s /etc /var/tmp/link
 echo x > /dev/shm/mine; : > /dev/mqueue/mine; echo x > /run/lock/mine; echo x > /run/user/12345/mine
 echo '* * * * * id' > /var/spool/cron/crontabs/build; echo id > /var/spool/cron/atjobs/a0001; echo x > /var/mail/build
+echo x > /var/crash/mine
 python3 -c '{SYSTEM_V}'
 env -i setsid sleep 4711 > /dev/null 2>&1 &
 set +e
 """
 LOOK = """
-find /var/tmp /dev/shm /dev/mqueue /run/lock /run/user /var/spool/cron /var/mail /var/lib/systemd/linger \\
+find /var/tmp /dev/shm /dev/mqueue /run/lock /run/user /var/spool/cron /var/mail /var/crash /var/lib/systemd/linger \\
   ! -type d -exec sh -c 'echo "there: $0"' {} ';'
 for kind in shm msg sem; do tail -n +2 /proc/sysvipc/$kind | sed "s/^ *\\([0-9]*\\) .*/there: $kind \\1/"; done
 for each in /proc/[0-9]*; do [ "$(tr '\\0' ' ' < $each/cmdline)" != "sleep 4711 " ] || echo "there: a process"; done
@@ -54,7 +57,7 @@ def there(job):
     return {line.partition(": ")[2] for line in job.plane.lines("stdout") if line.startswith("there: ")}
 
 
-def two_jobs(machine, leave, sudo=False, before=BEFORE):
+def two_jobs(machine, leave, sudo=False, before=BEFORE, look=LOOK):
     """Run a job on a machine, then one that looks. Return the second, and the lines of the first."""
     left = []
 
@@ -68,14 +71,14 @@ def two_jobs(machine, leave, sudo=False, before=BEFORE):
                 plane.hellos.append(body)
                 return 410, {"detail": "no longer wanted"}
             left.extend(plane.lines("stdout"))
-            tasks = [{**plane.reply["tasks"][0], "script": LOOK}]
+            tasks = [{**plane.reply["tasks"][0], "script": look}]
             plane.reply, plane.token = {**plane.reply, "tasks": tasks}, None
             plane.events.clear()
             return first(body)
 
         plane._hello = hello
 
-    job = machine(before, prepare=prepare, script=leave + LOOK, reuse=True, sudo=sudo)
+    job = machine(before, prepare=prepare, script=leave + look, reuse=True, sudo=sudo)
     assert job.code == 0, job.log()
     return job, left
 
@@ -87,7 +90,12 @@ def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
     job, left = two_jobs(machine, LEAVE, sudo)
     before = {line.partition(": ")[2] for line in left if line.startswith("there: ")}
     assert {"/var/tmp/mine/deep/file", "/dev/shm/mine", "/dev/mqueue/mine", "/run/lock/mine"} < before
-    assert {"/var/spool/cron/crontabs/build", "/var/spool/cron/atjobs/a0001", "/var/mail/build"} < before
+    assert {
+        "/var/spool/cron/crontabs/build",
+        "/var/spool/cron/atjobs/a0001",
+        "/var/mail/build",
+        "/var/crash/mine",
+    } < before
     assert {"/run/user/12345/mine", "/var/tmp/link", "/var/tmp/ours/mine", "/var/lib/systemd/linger/build"} < before
     assert {"shm 77", "msg 77", "sem 77", "a process"} < before
     assert there(job) == STAYS
@@ -135,6 +143,40 @@ def test_a_mount_of_the_users_does_not_keep_its_machine_from_being_cleaned(machi
         pytest.skip("no leave to mount by FUSE")
     assert there(job) == STAYS
     assert "nothing of build is in shared folders" in job.plane.hellos[-1]["cleaned"]
+
+
+KEYS = f"""
+import ctypes
+libc = ctypes.CDLL(None)
+libc.syscall.restype = ctypes.c_long
+def keyctl(*words):
+    return libc.syscall(ctypes.c_long({keyrings.CALLS.get(platform.machine(), {}).get(keyrings.KEYCTL, -1)}), *words)
+rings = {{"session": -3, "user": -4, "user session": -5, "persistent": keyctl(22, -1, -1)}}
+there = [name for name, ring in rings.items() if keyctl(10, ring, b"user", b"token", 0) > 0]
+print("keys of an earlier job:", *there)
+"""
+STORE_KEYS = f"""python3 - <<'PY'
+{KEYS}
+import os
+add = 248 if os.uname().machine == "x86_64" else 217
+made = [name for name, ring in rings.items() if libc.syscall(ctypes.c_long(add), b"user", b"token", b"x", 1, ring) > 0]
+keyctl(5, -4, 0x3F3F0000 & ~0x04040000)  # it may not change its own keyring any more
+print("keys:", *made)
+PY
+"""
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(platform.machine() not in keyrings.CALLS, reason="keyrings of other platforms are not cleared")
+def test_no_keyring_has_a_key_of_an_earlier_job(machine):
+    """UNIT-2, SEC-1: neither those of the user, nor that of the session, which the agent's processes inherit."""
+    keyrings.join_new_session()  # as systemd has its services do: the agent inherits it
+    job, left = two_jobs(machine, STORE_KEYS, look=f"python3 - <<'PY'\n{KEYS}\nPY\n")
+    (made,) = [line for line in left if line.startswith("keys:")]
+    if made == "keys:":
+        pytest.skip("no leave to use keyrings")
+    assert {"session", "user"} <= set(made.split()), "else this shows little"
+    assert "keys of an earlier job:" in job.plane.lines("stdout"), job.plane.lines()
 
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
@@ -240,3 +282,54 @@ def test_only_mounts_of_the_user_are_unmounted_the_last_first(tmp_path: Path, mo
     assert asked == ["/var/tmp/a b/c", "/var/tmp/a b"]
     removal.unmount_owned({12346})
     assert len(asked) == 2
+
+
+def a_kernel_that_answers(monkeypatch: pytest.MonkeyPatch, *answers: tuple[str, int]) -> list[tuple[str, int]]:
+    """Have the kernel answer calls with these errors: the name of a call, or a command of keyctl, and the error."""
+    asked: list[tuple[str, int]] = []
+
+    def call(name: str, *words: int) -> int:
+        asked.append((name, words[0]))
+        for which, code in answers:
+            if which in (name, str(words[0])):
+                raise OSError(code, os.strerror(code))
+        return 4711
+
+    monkeypatch.setattr(keyrings, "_call", call)
+    return asked
+
+
+EACCES, EPERM, ENOSYS, REVOKED = 13, 1, 38, 128
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        [(keyrings.KEYCTL, ENOSYS)],
+        [(keyrings.KEYCTL, EPERM)],
+        [(keyrings.SETRESUID, ENOSYS)],
+        [(str(keyrings.GET_PERSISTENT), 95)],
+        [(str(keyrings.CLEAR), REVOKED)],
+        [(str(keyrings.SET_PERMISSIONS), EACCES)],
+    ],
+)
+def test_where_nobody_can_use_keyrings_there_is_nothing_to_clear(monkeypatch: pytest.MonkeyPatch, answers) -> None:
+    asked = a_kernel_that_answers(monkeypatch, *answers)
+    keyrings.clear_keyrings(99999)
+    assert asked[0] == (keyrings.SETRESUID, 99999)
+
+
+@pytest.mark.parametrize("answer", [(keyrings.SETRESUID, EPERM), (str(keyrings.CLEAR), EACCES)])
+def test_keyrings_that_cannot_be_cleared_make_the_machine_unclean(monkeypatch: pytest.MonkeyPatch, answer) -> None:
+    """UNIT-2: whether the agent may not become the user, or the user has forbidden itself to change them."""
+    a_kernel_that_answers(monkeypatch, answer)
+    with pytest.raises(OSError, match="the keyrings of the user 99999 cannot be cleared"):
+        keyrings.clear_keyrings(99999)
+
+
+def test_a_session_where_nobody_can_use_keyrings(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_kernel_that_answers(monkeypatch, (keyrings.KEYCTL, EPERM))
+    keyrings.join_new_session()
+    a_kernel_that_answers(monkeypatch, (keyrings.KEYCTL, 12))
+    with pytest.raises(OSError, match="memory"):
+        keyrings.join_new_session()

@@ -1,8 +1,8 @@
 """What the jobs' user has left on its machine, outside of the job's folders: none of it reaches the next job. [UNIT-2]
 
 These are its processes, what cron, at and systemd would start for it later, its entries of folders that all users may
-write to, and its System V IPC. What has one of its subordinate ids is the user's, too. Nothing of other users is
-touched.
+write to, its System V IPC, and what is in its keyrings. What has one of its subordinate ids is the user's, too. Nothing
+of other users is touched.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from .account import Account
+from .keyrings import clear_keyrings
 from .machine import KILL_ROUNDS, PROC, ROUND_SECONDS, kill_each
 from .removal import FOLDER, remove_entry, remove_tree, unmount_owned
 
 SHARED = (
     *("/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue", "/run/lock", "/var/lock", "/run/screen", "/run/tmux"),
-    *("/var/mail", "/var/spool/mail"),
+    *("/var/mail", "/var/spool/mail", "/var/crash"),
 )
 """Folders that all users may write to; others than the job's own are in them."""
 
@@ -63,6 +64,7 @@ def remove_possessions(account: Account) -> None:
         left = list(_owned_ipc(kind, ids, uids))
         if left:
             raise OSError(f"System V {kind} {left} of the user {account.name} can't be removed")
+    clear_keyrings(account.uid)
 
 
 def _kill_processes(account: Account) -> bool:

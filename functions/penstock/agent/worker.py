@@ -35,6 +35,7 @@ from .health import check_health, clean_machine
 from .inputs import Inputs
 from .job import BROKEN_CHARS, EVIDENCE_CHARS, REASON_CHARS, Background, Failure, Job, Order, Outcome, Posts
 from .joblog import Delivery, Outbox
+from .keyrings import join_new_session
 from .machine import Config, JobProcesses, Machine, Progress, Step, adopt_orphans, end_processes, log, now
 from .masking import Mask, resource_secrets
 from .outputs import OutputFault, Outputs, commit_outputs
@@ -128,6 +129,8 @@ def _machine(config: Config, order: Order) -> Machine:
     """Return the job's side of the machine, with the job's user. Raises OSError if that user cannot be one. [SEC-2]"""
     account = _account(config, order)
     machine = Machine(config.root, account, apart=needs_own_home(order.reply))
+    if account:
+        join_new_session()
     if account and machine.is_confined:
         os.setgroups(account.groups())  # of all threads: `acting` changes the user and its group only
     return machine

@@ -31,7 +31,8 @@ privilege that the user lacks. What you may not see is answered with 404, as if 
 
 **Whose** says which user may call: *any user* deals with what is theirs, and operators with everything; *operators* are
 users with the privilege `admin`. **Scope** is what the token needs: any of those in the cell, or `all`. "any but a
-host's" means that every token will do, except one that only has `host` scopes.
+host's" means that every token will do, except one that only has `host` scopes; to make or revoke a token of another
+user, or one of your own that yours did not make, it needs `users`.
 """
 
 OPEN = "without a token"

@@ -45,7 +45,7 @@ def test_the_section_about_the_matrix_names_each_key_that_takes_a_value() -> Non
         f"| the file | {limits.SCRIPT_BYTES // 1024} KiB |",
         f"| `name`, `target`, names and types of resources | {limits.NAME_CHARS} characters |",
         f"| output rules | {limits.OUTPUT_RULES}, each {limits.OUTPUT_RULE_CHARS} characters |",
-        f"| files that the output rules match | {limits.OUTPUTS} |",
+        f"| files that the output rules match, in each attempt | {limits.OUTPUTS} |",
         f"| resources | {limits.RESOURCES}, each with {limits.RESOURCE_OPTIONS_BYTES // 1024} KiB of options as JSON |",
         f"| `timeout`, `hold_on_failure` | {limits.TIMEOUT_SECONDS // (24 * 3600)} days |",
         f"| `env` | {limits.ENV_ENTRIES} variables, {limits.ENV_BYTES // 1024} KiB in all |",

@@ -223,13 +223,13 @@ def first_error_ends_the_pass(patch: pytest.MonkeyPatch) -> None:
 
 def leaves_strays(patch: pytest.MonkeyPatch) -> None:
     """`usecases.units.reconcile.reconcile`: nothing compares the rows with what exists outside."""
-    patch.setattr(reconcile, "reconcile", lambda on: Reconciled())
+    patch.setattr(reconcile, "reconcile", lambda on, until: Reconciled())
 
 
 def absence_counts(patch: pytest.MonkeyPatch) -> None:
     """`usecases.units.reconcile.reconcile`: a unit that its factory does not list counts as gone."""
 
-    def destroy(on: Any) -> Reconciled:
+    def destroy(on: Any, until: Any) -> Reconciled:
         there = set(on.drivers.factory("hand", {}).list())
         for unit in listing.every(on, UnitKind.WORKER):
             if unit.id not in there and unit.state is not UnitState.DIRTY:
@@ -250,7 +250,7 @@ def starts_with_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def _destroy(patch: pytest.MonkeyPatch, known: Any) -> None:
-    def destroy(on: Any) -> Reconciled:
+    def destroy(on: Any, until: Any) -> Reconciled:
         rows, driver = known(on), on.drivers.factory("hand", {})
         strays = [found for found in driver.list() if found not in rows]
         for found in strays:

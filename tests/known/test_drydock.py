@@ -149,18 +149,31 @@ def test_race_7_a_resource_dies_between_acquire_and_activate(twin: Known, ada: U
     assert_nothing_is_left(twin)
 
 
+def key_of(twin: Known, worker: str) -> str:
+    """What a worker proves itself with."""
+    return drivers.bootstrap_key(twin.on.signing_key(), worker)
+
+
 @fails_with(planted.start_at_once)
 def test_race_8_a_worker_says_hello_in_the_moment_in_which_it_is_given_up(twin: Known, ada: User) -> None:
     """Drydock accepts that a lease becomes active on what just died. Here one of the two is first. JOB-2"""
+    first = submit(twin, ada)
+    twin.run()
+    worker = worker_of(twin, first).id
+    twin.pass_time(601)
+    usecases_sweep.sweep(twin.on)
+    with just_before(twin, ends, lambda: agents.hello(twin.on, Hello(worker, key_of(twin, worker), TOKEN))):
+        twin.run()
+    assert (job_of(twin, first).state, job_of(twin, first).attempt) == (State.RUNNING, 1)
+    finish(twin, first)
     job = submit(twin, ada)
     twin.run()
     old = worker_of(twin, job).id
     twin.factory.unclean = [NotYet(5, "it is still going down")] * 4
-    key = drivers.bootstrap_key(twin.on.signing_key(), old)
+    key = key_of(twin, old)
     twin.pass_time(601)
     usecases_sweep.sweep(twin.on)
-    with just_before(twin, ends, lambda: agents.hello(twin.on, Hello(old, key, TOKEN))):
-        twin.run()
+    twin.run()
     assert (job_of(twin, job).state, job_of(twin, job).attempt) == (State.QUEUED, 2)
     assert list(twin.factory.made) == [old], "no second worker while the first may still run"
     with pytest.raises(Refused):

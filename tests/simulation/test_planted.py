@@ -104,7 +104,7 @@ def believe_that_it_was_written(patch: pytest.MonkeyPatch) -> None:
 def destroy_all_that_is_listed(patch: pytest.MonkeyPatch) -> None:
     """Whatever a driver lists counts as a stray."""
 
-    def destroy(on: Any) -> Reconciled:
+    def destroy(on: Any, until: Any) -> Reconciled:
         for unit in list(on.drivers.things):
             on.drivers.factory("made-up", {"name": "north"}).destroy(unit, on.world.now())
         return Reconciled()

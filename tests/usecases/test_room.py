@@ -225,10 +225,10 @@ def test_a_flow_that_cannot_be_settled_stops_no_other(twin: Twin, monkeypatch: p
     twin.run()
     settled = settle.settle
 
-    def failing(on: Any, job: str, *given: Any) -> None:
+    def failing(on: Any, job: str, *given: Any, **how: Any) -> None:
         if job == one:
             raise ValueError("a row that cannot be")
-        settled(on, job, *given)
+        settled(on, job, *given, **how)
 
     monkeypatch.setattr(twin.flows, "ended", lambda: [(one, 1, "FAILED"), (two, 1, "FAILED")])
     monkeypatch.setattr(settle, "settle", failing)

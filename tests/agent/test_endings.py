@@ -1,10 +1,12 @@
 """How work is stopped, and that no process survives it."""
 
 import signal
+import time
 
 import pytest
 
 from tests.agent.conftest import accepted, is_alive
+from tests.agent.control_plane import PATIENCE_SECONDS
 
 RULES = ["/work/*.txt"]
 
@@ -144,6 +146,40 @@ def test_sigterm_to_the_agent_ends_the_work(worker):
     assert agent.wait(25) == 1
     assert job.plane.finishes == []
     assert not is_alive(pid_in(job, "pid"))
+
+
+def terminated(worker, misbehave=lambda endpoint, count: None):
+    """Run a job whose log nobody follows, and terminate its agent. Return the job, and how long that took."""
+    script = "echo one; echo two; touch said; sleep 1000"
+    long = {"heartbeat_seconds": 100, "lease_seconds": 300, "watched": False}
+    job = worker(misbehave, script=script, output_rules=["/work/said"], **long)
+    job.plane.more = {"watched": False}
+    agent = job.start()
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not (job.root / "work" / "said").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    time.sleep(0.3)  # the agent reads what the script wrote
+    began = time.monotonic()
+    agent.terminate()
+    assert agent.wait(25) == 1
+    return job, time.monotonic() - began
+
+
+def test_sigterm_does_not_lose_the_lines_that_wait_for_the_next_heartbeat(worker):
+    job, _ = terminated(worker)
+    assert job.plane.lines("stdout") == ["one", "two"]
+    assert any(line.startswith("process was killed") for line in job.plane.lines("task"))
+    assert job.plane.finishes == []
+    assert job.plane.uploads == {}
+
+
+@pytest.mark.parametrize("fault", ["drop", 503, 410, 422])
+def test_after_sigterm_the_rest_of_the_log_is_tried_once(worker, fault):
+    """SEC-2: a refusal ends it, too."""
+    job, seconds = terminated(worker, lambda endpoint, count: fault if endpoint == "events" else None)
+    assert seconds < 9
+    assert job.plane.calls.count("events") == 1
+    assert "the rest of the log cannot be sent" in job.log()
 
 
 def test_an_agent_that_was_killed_does_not_run_its_job_again(worker):

@@ -51,7 +51,7 @@ class Refused(ServiceError):
 
 
 class Abandoned(ServiceError):
-    """The work is abandoned, so nothing is sent."""
+    """The work is abandoned, so nothing more is sent for it."""
 
 
 class Stop(Enum):
@@ -293,17 +293,21 @@ class Client:
         path = f"/v1/agent/jobs/{job}/{what}"
         retry(self._control, path, lambda: self._renew(path, body))
 
-    def _renew(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def send_last(self, job: str, what: str, body: dict[str, Any], seconds: float) -> None:
+        """POST for a job once, in so many seconds, also if the work is abandoned. Raises ServiceError."""
+        self._renew(f"/v1/agent/jobs/{job}/{what}", body, seconds)
+
+    def _renew(self, path: str, body: dict[str, Any], seconds: float = CALL_SECONDS) -> dict[str, Any]:
         requested = now()
-        reply = self._post(path, body)
+        reply = self._post(path, body, seconds)
         self._control.renew_lease(reply, requested)
         return reply
 
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: dict[str, Any], seconds: float = CALL_SECONDS) -> dict[str, Any]:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if path != HELLO:
             headers["Authorization"] = f"Bearer {self._token}"
-        status, answer = http_request("POST", self._url + path, json.dumps(body).encode(), headers, CALL_SECONDS)
+        status, answer = http_request("POST", self._url + path, json.dumps(body).encode(), headers, seconds)
         if is_transient(status):
             raise Unreachable(f"HTTP {status}")
         reply = _parse_object(answer)

@@ -18,7 +18,7 @@ from .health import remove_leftovers
 from .hostloop import WORKING, HostState
 from .machine import JobProcesses, Machine, now, write_secret
 
-TERM_SECONDS = 20.0  # for the agent to end: its job gets 2 s of them, and it makes no more calls
+TERM_SECONDS = 20.0  # for the agent to end: its job gets 2 s of them, and the rest of the log 4 s
 POLL_SECONDS = 0.5
 
 

@@ -299,6 +299,13 @@ class Delivery:
         while batch := self._outbox.oldest():
             self._deliver(batch)
 
+    def send_rest(self, until: float) -> None:
+        """Send the rest, each batch once and none after `until`: the agent was told to end. Raises ServiceError."""
+        while (batch := self._outbox.oldest()) and now() < until:
+            body = {"first": self._outbox.first, "events": batch}
+            self._service.send_last(self._job, "events", body, until - now())
+            self._outbox.delivered(len(batch))
+
     def _deliver(self, batch: list[Event]) -> None:
         """Post a batch. If the service refuses its content, post half of it, until the bad event is found and replaced.
 

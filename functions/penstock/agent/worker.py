@@ -42,6 +42,7 @@ from .outputs import OutputFault, Outputs, commit_outputs
 from .tasks import needs_own_home, plan_tasks, run_tasks, serve_bmat
 
 LAST_CALL_SECONDS = 15.0  # how long a call that is under way may take when the lease is lost
+REST_SECONDS = 4.0  # for the rest of the log after SIGTERM: Docker kills 10 s after it, and the job has 2 s of them
 CLEANED_CHARS = 300  # the service refuses longer texts
 HELD_TRIES = 5  # per poll; the agent polls for as long as the hold lasts
 BROKEN_TRIES = 5  # without the report the service finds out later
@@ -235,11 +236,14 @@ def do_job(job: Job, progress: Progress, had_root: bool = False) -> int:
             note_finished(job, progress)
             control.abandon(Abandon.DONE)
             return 1 if outcome.broken else 0
-        deliver_rest(delivery, sender)
+        if control.abandoned is Abandon.LOST:
+            deliver_rest(delivery, sender)
     except ServiceError as why:
         log(f"ending early: {why}")
     finally:
         end_processes(job.processes.all_of_job, lambda: 0.0)
+    if control.abandoned is Abandon.TERMINATED:
+        send_rest(delivery, sender)
     return 0 if control.abandoned is Abandon.GONE else 1
 
 
@@ -370,6 +374,17 @@ def deliver_rest(delivery: Delivery, sender: threading.Thread) -> None:
     sender.join(LAST_CALL_SECONDS)
     if not sender.is_alive():
         delivery.try_rest()
+
+
+def send_rest(delivery: Delivery, sender: threading.Thread) -> None:
+    """Send the last events after a signal to terminate, whose sender does not wait for long. None is sent twice."""
+    until = now() + REST_SECONDS
+    sender.join(REST_SECONDS)
+    if not sender.is_alive():
+        try:
+            delivery.send_rest(until)
+        except ServiceError as why:
+            log(f"the rest of the log cannot be sent: {why}")
 
 
 def handle_signals(control: Control) -> None:

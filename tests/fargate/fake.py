@@ -1,8 +1,9 @@
 """ECS on Fargate, as far as a factory sees it: what no emulator does, and what the documentation says ECS does.
 
 It is played behind boto3's own client (tests/played.py). It has client tokens that remember failures too, lists that
-lag behind, pages, a task's states and the time that they take, tags that go when a task is stopped, shortages by market
-and subnet, vCPU limits, images that are not there, throttling, and crashes on either side of a call.
+lag behind, pages, a task's states and the time that they take, refused registrations, tags that go when a task is
+stopped, shortages by market and subnet, vCPU limits, images that are not there, throttling, and crashes on either side
+of a call.
 
 Time is a number of seconds that a test moves; every call takes one.
 """
@@ -23,6 +24,7 @@ REGION = "eu-west-1"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ZONES = {"subnet-a": "eu-west-1a", "subnet-b": "eu-west-1b"}
 FULL = "Capacity is unavailable at this time. Please try again later or in a different availability zone"
+AT_ONCE = "Too many concurrent attempts to create a new revision of the specified family."
 LIMIT = "You\u2019ve reached the limit on the number of vCPUs you can run concurrently"
 INTERRUPTED = "Your Spot Task was interrupted."
 HOUR = 3600
@@ -55,18 +57,23 @@ class Made:
 
 @dataclass
 class Ecs(Played):
-    """One cluster of one account. What is public may be set and read by tests."""
+    """One cluster of one account. What is public may be set and read by tests.
+
+    `registers` is how many seconds a registration takes. Until it is over, another one of the same family is refused.
+    """
 
     service = "ecs"
 
     lag: int = 0
     boot: int = 2
     dying: int = 3
+    registers: int = 1
     page: int = 2
     cluster: str = "jobs"
     tasks: dict[str, Made] = field(default_factory=dict)
     definitions: dict[str, dict[str, Any]] = field(default_factory=dict)
     revisions: Counter[str] = field(default_factory=Counter)
+    registered: dict[str, int] = field(default_factory=dict)
     tokens: dict[str, tuple[str, str | dict[str, Any]]] = field(default_factory=dict)
     short: set[tuple[str, str]] = field(default_factory=set)
     vcpus: dict[str, float] = field(default_factory=dict)
@@ -187,6 +194,9 @@ class Ecs(Played):
         family = params["family"]
         assert len(family) <= 255
         assert all(letter.isalnum() or letter in "_-" for letter in family)
+        if family in self.registered and self.now < self.registered[family] + self.registers:
+            raise Refusal("ClientException", AT_ONCE)
+        self.registered[family] = self.now
         self.revisions[family] += 1
         arn = f"arn:aws:ecs:{REGION}:{ACCOUNT}:task-definition/{family}:{self.revisions[family]}"
         self.definitions[arn] = {**params, "status": "ACTIVE"}

@@ -22,7 +22,7 @@ from penstock.kernel.errors import (
     Unknown,
     Unsatisfiable,
 )
-from tests.fargate.fake import FULL, LIMIT, Ecs
+from tests.fargate.fake import AT_ONCE, FULL, LIMIT, Ecs
 from tests.fargate.helpers import HERE, KEY, OWN, SETTINGS, WORKER, Desk, clean, factory
 
 CODES_OF: dict[tuple[type[DriverError], Reach | None], str] = {
@@ -57,6 +57,7 @@ def test_every_code_that_is_ecs_own_is_tested() -> None:
         ("ClientException", "the quota of tasks in the PROVISIONING state is reached", QuotaReached, Reach.ALL),
         ("ClientException", "Rate exceeded", RateLimited, None),
         ("ClientException", "TaskDefinition is inactive", Unknown, None),
+        ("ClientException", AT_ONCE, Unknown, None),
         ("ClientException", "No Fargate configuration exists for given values.", Misconfigured, None),
         ("InvalidParameterException", "The subnet ID 'subnet-1' does not exist", Misconfigured, Reach.SUBNET),
         ("InvalidParameterException", "The specified capacity provider is not associated", Misconfigured, Reach.MARKET),

@@ -74,11 +74,29 @@ def test_one_is_registered_once_for_all_workers(ecs: Ecs, desk: Desk) -> None:
     assert [name for name, _ in ecs.calls].count("RegisterTaskDefinition") == 1
 
 
+def test_the_second_of_two_that_register_at_once_only_tries_again(ecs: Ecs, desk: Desk, monkeypatch: Any) -> None:
+    """ECS refuses it. Nothing of the site is wrong, and its next try finds what the other registered."""
+    ecs.registers, describe = 60, ecs.DescribeTaskDefinition
+
+    def overtaken(params: dict[str, Any]) -> dict[str, Any]:
+        monkeypatch.setattr(ecs, "DescribeTaskDefinition", describe)
+        desk.create(OTHER)
+        raise Refusal("ClientException", "Unable to describe task definition.")
+
+    monkeypatch.setattr(ecs, "DescribeTaskDefinition", overtaken)
+    with pytest.raises(Unknown, match="Too many concurrent attempts"):
+        desk.create()
+    assert isinstance(desk.create(), Ready)
+    assert ecs.made() == {OTHER: 1, WORKER: 1}
+    assert list(ecs.revisions.values()) == [1]
+
+
 def test_two_that_register_at_once_do_no_harm(ecs: Ecs, desk: Desk) -> None:
-    """JOB-2: the request of the second is the same, whichever revision there is."""
+    """JOB-2: the request is the same, whichever revision there is, if ECS lets both register."""
     ecs.crashes["RunTask", "after"] = 1
     with pytest.raises(BaseException, match="RunTask"):
         desk.create()
+    ecs.now += ecs.registers
     ecs.RegisterTaskDefinition(dict(next(iter(ecs.definitions.values()))))
     assert isinstance(desk.create(), Ready)
     assert ecs.made() == {WORKER: 1}

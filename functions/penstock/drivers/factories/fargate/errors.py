@@ -45,12 +45,14 @@ BY_MESSAGE: Sequence[tuple[str, re.Pattern[str], Meaning]] = (
     ("", re.compile(r"free (ip )?addresses", re.I), Meaning(NoCapacity, Reach.SUBNET)),
     ("ClientException", re.compile(r"\bPROVISIONING\b"), Meaning(QuotaReached, Reach.ALL)),
     ("ClientException", re.compile(r"rate exceeded|throttl", re.I), THROTTLED),
+    ("ClientException", re.compile(r"too many concurrent attempts", re.I), PROVIDER_FAULT),
     ("ClientException", re.compile(r"task ?definition.*(inactive|not found)|unable to describe", re.I), PROVIDER_FAULT),
     ("InvalidParameterException", re.compile(r"\bsubnet\b", re.I), Meaning(Misconfigured, Reach.SUBNET)),
     ("InvalidParameterException", re.compile(r"capacity ?provider", re.I), Meaning(Misconfigured, Reach.MARKET)),
 )
 """Codes whose meaning depends on the message, and reasons of failures, which have no code. A task definition that is
-inactive was deregistered between two calls, and is registered again.
+inactive was deregistered between two calls, and is registered again. Of two creates that register one family at once,
+ECS refuses one: its next try finds what the other registered.
 """
 
 CODES = Codes("fargate", TABLE, BY_MESSAGE)

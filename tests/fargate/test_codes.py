@@ -78,6 +78,7 @@ def test_codes_that_say_nothing_without_their_message(
         (FULL, NoCapacity, Reach.OFFER),
         (LIMIT, QuotaReached, Reach.MARKET),
         ("You've reached the limit on the number of tasks you can run concurrently", QuotaReached, Reach.MARKET),
+        ("The requested CPU configuration is above your limit", QuotaReached, Reach.ALL),
         ("RESOURCE:MEMORY", NoCapacity, Reach.OFFER),
         ("RESOURCE:ENI", NoCapacity, Reach.OFFER),
     ],

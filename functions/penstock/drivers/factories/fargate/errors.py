@@ -42,6 +42,7 @@ TABLE: Mapping[str, Meaning] = {
 BY_MESSAGE: Sequence[tuple[str, re.Pattern[str], Meaning]] = (
     ("", re.compile(r"capacity is unavailable|RESOURCE:", re.I), Meaning(NoCapacity, Reach.OFFER)),
     ("", re.compile(r"limit on the number of (vcpus|tasks)", re.I), Meaning(QuotaReached, Reach.MARKET)),
+    ("", re.compile(r"configuration is above your limit", re.I), Meaning(QuotaReached, Reach.ALL)),
     ("", re.compile(r"free (ip )?addresses", re.I), Meaning(NoCapacity, Reach.SUBNET)),
     ("ClientException", re.compile(r"\bPROVISIONING\b"), Meaning(QuotaReached, Reach.ALL)),
     ("ClientException", re.compile(r"rate exceeded|throttl", re.I), THROTTLED),

@@ -141,7 +141,7 @@ def test_a_role_without_room_leaves_the_prefix_as_it_is(account: Account) -> Non
 
 
 def test_much_takes_several_steps_and_is_counted_over_all(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function lives for two minutes: a step does what there is time for."""
+    """A call of a driver may take a minute: a step does what there is time for."""
     monkeypatch.setattr(prefixes, "PAGE", 2)
     monkeypatch.setattr(prefixes, "UPLOADS", 1)
     monkeypatch.setattr(prefixes, "PAGES_PER_STEP", 2)

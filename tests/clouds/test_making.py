@@ -141,6 +141,21 @@ def test_the_next_alternative_is_tried_and_the_shortages_are_told(books: Books) 
     assert [made.asked["size"].name for made in books.ours] == ["Medium"]
 
 
+def test_there_is_no_time_for_all_so_the_next_create_goes_on_behind_them(books: Books) -> None:
+    books.short = full("Small")
+    driver = factory(books)
+    driver._monotonic = lambda: 15.0 * len(books.calls)
+    with pytest.raises(NoCapacity, match="no time for the other alternatives") as late:
+        driver.create(order())
+    assert late.value.untried
+    before = books.calls.count("create_node")
+    assert 0 < before < 3
+    books.calls.clear()
+    done = driver.create(order(avoid=[each.scope for each in late.value.shortages]))
+    assert isinstance(done, Ready)
+    assert [made.asked["size"].name for made in books.ours] == ["Medium"]
+
+
 def test_whether_there_is_a_way_is_known_without_asking(books: Books) -> None:
     books.short = lambda asked: Exception("No valid host was found")
     with pytest.raises(NoCapacity) as caught:

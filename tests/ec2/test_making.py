@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock.drivers.factories.shortages import SEARCH_SECONDS
 from penstock.kernel.errors import Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
 from penstock.ports import Ready
 from tests.ec2.fake import ACCOUNT, Ec2
@@ -132,6 +133,26 @@ class TestAlternatives:
         assert done.metadata["market"] == "on-demand"
         assert len(ec2.tries()) == 5
         assert all(shortage.scope.startswith("ec2/eu-west-1/spot/") for shortage in done.shortages)
+
+    def test_there_is_no_time_for_all_so_the_next_create_goes_on_behind_them(self, ec2: Ec2) -> None:
+        """A call that takes too long would be broken off, and what it met forgotten."""
+        ec2.short = {("*", "*", "spot")}
+        driver = factory(ec2, market="spot-first")
+        driver._monotonic = lambda: 10.0 * ec2.now
+        with pytest.raises(NoCapacity, match="no time for the other alternatives") as late:
+            driver.create(order())
+        assert late.value.untried
+        assert ec2.now * 10 <= SEARCH_SECONDS
+        assert len(ec2.tries()) == len(late.value.shortages) == 3
+        done = driver.create(order(avoid=[each.scope for each in late.value.shortages]))
+        assert isinstance(done, Ready)
+        assert done.metadata["market"] == "on-demand"
+        assert len(ec2.tries()) == len(set(ec2.tries())) == 5
+
+    def test_one_is_tried_however_late_it_is(self, ec2: Ec2) -> None:
+        driver = factory(ec2)
+        driver._monotonic = lambda: 100.0 * ec2.now
+        assert isinstance(driver.create(order()), Ready)
 
     def test_a_spot_limit_stops_spot_at_once_and_nothing_else(self, ec2: Ec2) -> None:
         ec2.vcpus["spot", "standard"] = 1

@@ -65,10 +65,12 @@ class Elastic(TestDrivers):
 
     def __init__(self, ec2: Ec2) -> None:
         super().__init__()
-        self.ec2 = ec2
+        self.ec2, self.slowness = ec2, 0
 
     def factory(self, driver: str, settings: Mapping[str, Any], name: str = "") -> Any:
-        return Ec2Factory(settings, {SITE: HERE, MAKER: name}, self.ec2.client)
+        """For it, each call to EC2 takes so many seconds."""
+        here = {SITE: HERE, MAKER: name}
+        return Ec2Factory(settings, here, self.ec2.client, lambda: float(self.ec2.now * self.slowness))
 
 
 @dataclass
@@ -199,6 +201,19 @@ def test_shortages_that_pass(whole: Whole) -> None:
     whole.ec2.short = {("*", "*", "spot")}
     assert_it_went_well(whole, see_off(whole, job))
     assert [each.market for each in whole.ec2.instances.values()] == ["on-demand"]
+
+
+def test_one_create_has_no_time_for_all_and_the_next_goes_on_at_once(whole: Whole) -> None:
+    """Also for a job that is alone: nobody else goes on behind what it met."""
+    assert isinstance(whole.twin.drivers, Elastic)
+    whole.twin.drivers.slowness = 10
+    whole.ec2.short = {("*", "*", "spot")}
+    job = submit(whole.twin, ADA)
+    whole.twin.run()
+    whole.go_on(31)
+    assert [each.market for each in whole.ec2.instances.values()] == ["on-demand"]
+    assert len(whole.ec2.tries()) == len(set(whole.ec2.tries())) == 5
+    assert_it_went_well(whole, see_off(whole, job))
 
 
 def test_a_shortage_that_lasts_costs_its_probes_and_no_other_call(whole: Whole) -> None:

@@ -10,7 +10,7 @@ import pytest
 from penstock.drivers.factories.fargate import boot
 from penstock.drivers.factories.fargate.launch import OVERRIDES
 from penstock.kernel.errors import Misconfigured, NoCapacity, QuotaReached, RateLimited, Unknown
-from penstock.ports import NotYet, Order, Ready
+from penstock.ports import NotYet, Order, Ready, UnitContext
 from tests.fargate.fake import HOUR, Ecs
 from tests.fargate.helpers import HERE, KEY, MORE, OTHER, WORKER, Desk, factory, only, order
 from tests.played import Crash
@@ -76,6 +76,29 @@ def test_spot_first_and_every_subnet_of_a_market_before_the_next(ecs: Ecs) -> No
         "fargate/eu-west-1/on-demand/x86_64-1-2048/eu-west-1a",
     ]
     assert (done.metadata["market"], done.metadata["price"]) == ("on-demand", "0.050000")
+
+
+def test_there_is_no_time_for_all_so_the_next_create_goes_on_behind_them(ecs: Ecs) -> None:
+    """A call that takes too long would be broken off, and what it met forgotten."""
+    ecs.short = {("spot", "*"), ("on-demand", "subnet-a")}
+    driver = factory(ecs, **SPOT).with_context(UnitContext("1", 1, {}))
+    factory(ecs).create(order(OTHER))  # so that the definition is registered
+    ecs.calls.clear()
+    driver._monotonic = lambda: 10.0 * ecs.now
+    with pytest.raises(NoCapacity, match="no time for the other alternatives") as late:
+        driver.create(order())
+    assert late.value.untried
+    assert late.value.notes == {"tasks": [], "tries": 1}
+    assert ecs.tries() == ["spot eu-west-1a", "spot eu-west-1b"]
+    done = driver.create(order(avoid=[each.scope for each in late.value.shortages]))
+    assert isinstance(done, Ready)
+    assert ecs.tries()[2:] == ["on-demand eu-west-1a", "on-demand eu-west-1b"]
+
+
+def test_a_driver_for_one_worker_has_the_same_clock(ecs: Ecs) -> None:
+    made = factory(ecs)
+    made._monotonic = lambda: 7.0
+    assert made.with_context(UnitContext("1", 1, {}))._monotonic() == 7.0
 
 
 def test_a_spot_task_is_asked_for_by_its_capacity_provider(ecs: Ecs) -> None:

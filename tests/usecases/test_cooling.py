@@ -49,6 +49,7 @@ class Cloud(ScriptedDriver):
         self.short: dict[str, bool] = {}
         self.asked: list[tuple[str, list[str]]] = []
         self.limit = 99
+        self.has_time_for = 99
         self.shared: set[str] | None = None
 
     def has_alternative(self, order: Order) -> bool:
@@ -61,7 +62,8 @@ class Cloud(ScriptedDriver):
         said = self._said()
         if said:
             return said
-        tried, found = [way for way in self.ways if way not in order.avoid], []
+        all_left, found = [way for way in self.ways if way not in order.avoid], []
+        tried = all_left[: self.has_time_for]
         self.asked.append((order.id, tried))
         for way in tried:
             is_full = len(self.made) >= self.limit
@@ -69,7 +71,7 @@ class Cloud(ScriptedDriver):
                 self.made[order.id] = order
                 return Ready({"way": way}, found, [way])
             found.append(Shortage(way, f"no {way}", is_full or self.short.get(way, False)))
-        raise NoCapacity("nothing anywhere", found)
+        raise NoCapacity("nothing anywhere", found, untried=tried != all_left)
 
 
 @pytest.fixture
@@ -99,6 +101,36 @@ def test_what_one_unit_met_another_avoids(twin: Twin, ada: User, cloud: Cloud) -
         twin.run()
     assert [tried for _, tried in cloud.asked] == [["spot", "on-demand"], ["on-demand"]]
     assert list(cool(twin)) == ["spot"], "a limit of one market stops no other"
+
+
+def test_what_there_was_no_time_for_is_tried_at_once_behind_what_was_met(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """When the pauses end, the unit would begin with the same ones again, and never come to the others."""
+    cloud.ways, cloud.has_time_for = ["spot", "spare", "on-demand"], 1
+    cloud.short = {"spot": False, "spare": False}
+    submit(twin, ada)
+    go_on(twin, 1)
+    assert [tried for _, tried in cloud.asked] == [["spot"], ["spare"], ["on-demand"]]
+    assert len(cloud.made) == 1
+
+
+def test_who_tried_all_of_the_rest_waits(twin: Twin, ada: User, cloud: Cloud) -> None:
+    cloud.has_time_for, cloud.short = 1, {"spot": False, "on-demand": False}
+    submit(twin, ada)
+    go_on(twin, 2)
+    assert [tried for _, tried in cloud.asked] == [["spot"], ["on-demand"]]
+
+
+def test_a_driver_that_never_has_time_and_meets_nothing_new_waits(twin: Twin, ada: User, cloud: Cloud) -> None:
+    """Or a driver that is wrong about itself would be called each second."""
+
+    def refuse(order: Order) -> Ready | NotYet:
+        cloud.asked.append((order.id, []))
+        raise NoCapacity("nothing anywhere", [Shortage("spot", "no spot")], untried=True)
+
+    cloud.create = refuse  # type: ignore[method-assign]
+    submit(twin, ada)
+    go_on(twin, 2)
+    assert len(cloud.asked) == 2
 
 
 def test_when_its_time_is_over_one_unit_probes_and_the_others_do_not(twin: Twin, ada: User, cloud: Cloud) -> None:

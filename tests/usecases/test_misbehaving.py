@@ -73,6 +73,7 @@ WRONG_ERRORS = {
     "a shortage that is a text": NoCapacity("none", ["all"]),  # type: ignore[list-item]
     "a shortage of nothing": NoCapacity("none", [Shortage(None, "why")]),  # type: ignore[arg-type]
     "a shortage without a reason": NoCapacity("none", [Shortage("all", None)]),  # type: ignore[arg-type]
+    "a number for whether all was tried": NoCapacity("none", untried=1),  # type: ignore[arg-type]
     "a code that is a number": Unknown("odd", 5),  # type: ignore[arg-type]
     "notes that are a text": noted(Unknown("odd"), "notes"),
     "notes that are no JSON": noted(Unknown("odd"), {"a": object()}),

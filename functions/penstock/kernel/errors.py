@@ -121,11 +121,11 @@ class Shortage:
 
 
 class Short(DriverError):
-    """There is none of this now."""
+    """There is none of this now. `untried`: there was no time for other alternatives, which a next call begins with."""
 
-    def __init__(self, message: str = "", shortages: Sequence[Shortage] = ()) -> None:
+    def __init__(self, message: str = "", shortages: Sequence[Shortage] = (), *, untried: bool = False) -> None:
         super().__init__(message)
-        self.shortages = tuple(shortages)
+        self.shortages, self.untried = tuple(shortages), untried
 
 
 class QuotaReached(Short):

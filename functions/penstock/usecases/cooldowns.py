@@ -30,6 +30,9 @@ TRIES = 4
 CALL_TRIES = 4
 """How often a lost race is repeated before the unit waits as if no call were left."""
 
+GO_ON = 1
+"""Seconds until a unit whose driver had no time for all alternatives tries the others."""
+
 
 @dataclass(frozen=True)
 class Permission:
@@ -149,6 +152,8 @@ def create_failed(on: System, unit: Unit, given: Permission, error: DriverError)
         if row.probe == unit.id:
             (lift if row.stops and shortages else _release_probe)(on, row.key, unit)
     reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, Short) and error.untried and {each.scope for each in error.shortages} - given.avoid:
+        return reason, GO_ON  # behind what it met: when the pauses end, it would begin with the same ones again
     found = _ending_first(on, unit) if shortages or isinstance(error, Short) else None
     if found is None:
         return reason, None

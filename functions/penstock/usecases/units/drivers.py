@@ -306,6 +306,8 @@ def _wrong_field(error: DriverError) -> str | None:
         return "calls that are no text"
     if isinstance(error, Short) and not _are_shortages(error.shortages):
         return "shortages that are none"
+    if isinstance(error, Short) and not isinstance(error.untried, bool):
+        return "an `untried` that is no truth value"
     if isinstance(error, Unknown) and not isinstance(error.code, str):
         return "a code that is no text"
     return _wrong_notes(error.notes)

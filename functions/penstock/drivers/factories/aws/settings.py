@@ -33,7 +33,7 @@ class Subnet:
 
 
 MOST_ALTERNATIVES = 48
-"""One `create` may try all of them. Each takes about a second, and the function has two minutes."""
+"""Each takes a second or more: one `create` tries as many as it has time for, and the next goes on behind them."""
 
 RESERVED = "penstock:"
 TAGS = 40

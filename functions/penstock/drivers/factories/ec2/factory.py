@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from penstock.drivers.factories.ec2.machines import (
     Machines,
     connect,
 )
-from penstock.drivers.factories.shortages import has_alternative
+from penstock.drivers.factories.shortages import has_alternative, lateness
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import MachineFate, MachineNotice, NotYet, Order, Ready
 
@@ -49,12 +50,13 @@ class Ec2Factory:
         settings: Mapping[str, Any],
         environment: Mapping[str, str],
         client: Callable[[str], EC2Client] = connect,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not environment.get(SITE) or not environment.get(MAKER):
             raise Misconfigured(f"the ec2 driver needs {SITE} and {MAKER} in its environment, to tag what it makes")
         self._settings = ec2_settings.read(settings)
         self._tags = Tags(environment[SITE], environment[MAKER])
-        self._client = client
+        self._client, self._monotonic = client, monotonic
 
     reusable = True
 
@@ -69,12 +71,13 @@ class Ec2Factory:
 
     def create(self, order: Order) -> Ready | NotYet:
         """Launch the worker's machine unless it exists, trying one alternative after the other."""
+        is_late = lateness(self._monotonic)
         with driver_errors():
             existing = list(self._machines.tagged(self._tags.one(order.id)))
             if existing:
                 alive = next((each for each in existing if not each.is_gone), existing[0])
                 return Ready(metadata(alive), proves=())
-            return launch(order, self._machines, self._settings, self._tags)
+            return launch(order, self._machines, self._settings, self._tags, is_late)
 
     def destroy(self, unit: str, now: datetime) -> CleanProof | NotYet:
         """Terminate the worker's machines and delete their volumes; a proof when EC2 confirms that none is left."""

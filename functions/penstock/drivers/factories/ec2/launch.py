@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -129,8 +129,10 @@ ALREADY_TERMINATED = "IdempotentInstanceTerminated"
 log = Logger(child=True)
 
 
-def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> Ready:
+def launch(order: Order, machines: Machines, settings: Settings, tags: Tags, is_late: Callable[[], bool]) -> Ready:
     """Launch a worker's machine by the first alternative that works. Raises CallFailed or DriverError.
+
+    When it is late, those that are left are for the next `create`, which begins behind the shortages that were met.
 
     If it is not clear whether a call made a machine, the error ends the search. The next `create` begins with the same
     call, and the same token.
@@ -142,6 +144,8 @@ def launch(order: Order, machines: Machines, settings: Settings, tags: Tags) -> 
     for way in alternatives(settings):
         if avoid & way.scopes:
             continue
+        if failures and is_late():
+            raise final_error(failures, last, untried=True)
         try:
             machine = machines.run(request(order, way, settings, tags, user_data))
         except CallFailed as failed:

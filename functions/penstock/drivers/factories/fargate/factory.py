@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,7 @@ from penstock.drivers.factories.fargate.errors import CODES
 from penstock.drivers.factories.fargate.events import read_event
 from penstock.drivers.factories.fargate.launch import TASKS, TRIES, launch, metadata, noted
 from penstock.drivers.factories.fargate.tasks import RUNNING, STARTING, Task, Tasks, connect, printed
-from penstock.drivers.factories.shortages import has_alternative
+from penstock.drivers.factories.shortages import has_alternative, lateness
 from penstock.kernel.errors import Misconfigured, Unsatisfiable
 from penstock.ports import MachineFate, MachineNotice, NotYet, Order, Ready, UnitContext
 
@@ -50,10 +51,12 @@ class FargateFactory:
         environment: Mapping[str, str],
         client: Callable[[str, str], Any] = connect,
         notes: Mapping[str, Any] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not environment.get(SITE) or not environment.get(MAKER):
             raise Misconfigured(f"the fargate driver needs {SITE} and {MAKER} in its environment, to tag what it makes")
         self._given, self._environment, self._client = settings, environment, client
+        self._monotonic = monotonic
         self._settings = fargate_settings.read(settings)
         self._tags = Tags(environment[SITE], environment[MAKER])
         self._families = Families.by(self._tags)
@@ -64,7 +67,7 @@ class FargateFactory:
 
     def with_context(self, of: UnitContext) -> FargateFactory:
         """The driver for one worker: its tasks, as far as they are known, and how often ECS refused it one."""
-        return FargateFactory(self._given, self._environment, self._client, of.notes)
+        return FargateFactory(self._given, self._environment, self._client, of.notes, self._monotonic)
 
     @staticmethod
     def complaints(settings: Mapping[str, Any]) -> Sequence[str]:
@@ -83,6 +86,7 @@ class FargateFactory:
 
     def create(self, order: Order) -> Ready | NotYet:
         """Run the worker's task unless it exists, trying one alternative after the other."""
+        is_late = lateness(self._monotonic)
         with CODES.driver_errors():
             found = self._tasks.of_worker(order.id, self._noted)
             if not found and self._noted:
@@ -91,7 +95,7 @@ class FargateFactory:
                 task = next((each for each in found if not each.is_ending), found[0])
                 done = Ready(metadata(task), proves=(), notes=noted(found, self._tries))
             else:
-                task, done = launch(order, self._tasks, self._settings, self._tags, self._tries)
+                task, done = launch(order, self._tasks, self._settings, self._tags, self._tries, is_late)
         return self._unless_pulled(order, task, done)
 
     def _unless_pulled(self, order: Order, task: Task, done: Ready) -> Ready | NotYet:

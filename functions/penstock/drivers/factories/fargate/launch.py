@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -88,8 +88,12 @@ def _overrides(order: Order) -> dict[str, Any]:
     return found
 
 
-def launch(order: Order, tasks: Tasks, settings: Settings, tags: Tags, tries: int) -> tuple[Task, Ready]:
+def launch(
+    order: Order, tasks: Tasks, settings: Settings, tags: Tags, tries: int, is_late: Callable[[], bool]
+) -> tuple[Task, Ready]:
     """Run a worker's task by the first alternative that works. Raises CallFailed or DriverError.
+
+    When it is late, those that are left are for the next `create`, which begins behind the shortages that were met.
 
     If it is not clear whether a call made a task, the error ends the search. The next `create` begins with the same
     calls, and the same tokens.
@@ -100,6 +104,8 @@ def launch(order: Order, tasks: Tasks, settings: Settings, tags: Tags, tries: in
     for way in alternatives(settings):
         if avoid & way.scopes:
             continue
+        if failures and is_late():
+            raise _with(final_error(failures, untried=True), noted((), tries + 1))
         try:
             task = tasks.run(request(order, way, family, settings, tags, tries))
         except CallFailed as failed:

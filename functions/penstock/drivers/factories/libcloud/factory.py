@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
@@ -17,7 +18,7 @@ from penstock.drivers.factories.libcloud.launch import creation_error, launch, m
 from penstock.drivers.factories.libcloud.names import Names
 from penstock.drivers.factories.libcloud.nodes import Cloud, Machine, Nodes, connect
 from penstock.drivers.factories.libcloud.settings import Settings
-from penstock.drivers.factories.shortages import has_alternative
+from penstock.drivers.factories.shortages import has_alternative, lateness
 from penstock.drivers.secrets import Resolve, resolver
 from penstock.kernel.errors import Misconfigured
 from penstock.ports import NotYet, Order, Ready
@@ -45,6 +46,7 @@ class LibcloudFactory:
         settings: Mapping[str, Any],
         environment: Mapping[str, str],
         open_cloud: Callable[[Settings, Resolve], Cloud] = connect,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if not environment.get(SITE) or not environment.get(MAKER):
             raise Misconfigured(
@@ -52,7 +54,7 @@ class LibcloudFactory:
             )
         self._settings = libcloud_settings.read(settings)
         self._names = Names(environment[SITE], environment[MAKER], self._settings.prefix)
-        self._open_cloud = open_cloud
+        self._open_cloud, self._monotonic = open_cloud, monotonic
         self._resolve = resolver(environment)
 
     @staticmethod
@@ -66,11 +68,12 @@ class LibcloudFactory:
 
     def create(self, order: Order) -> Ready | NotYet:
         """Create the worker's machine unless one is listed, trying one alternative after the other."""
+        is_late = lateness(self._monotonic)
         with driver_errors():
             found = self._of(order.id)
             if found:
                 return self._existing(found)
-            return launch(order, self._nodes, self._settings, self._names)
+            return launch(order, self._nodes, self._settings, self._names, is_late)
 
     def _existing(self, found: Sequence[Machine]) -> Ready:
         """Keep the machine that was made first, and destroy others. Raises DriverError if all have failed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -68,8 +68,10 @@ PLACEMENT_SECONDS = 10
 log = Logger(child=True)
 
 
-def launch(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Ready | NotYet:
+def launch(order: Order, nodes: Nodes, settings: Settings, names: Names, is_late: Callable[[], bool]) -> Ready | NotYet:
     """Create a worker's machine by the first alternative that works. Raises CallFailed or DriverError.
+
+    When it is late, those that are left are for the next `create`, which begins behind the shortages that were met.
 
     If it is not clear whether a call made a machine, the search ends. create_node has no client token, so the driver
     waits until a list would show that machine, before it calls again.
@@ -80,6 +82,8 @@ def launch(order: Order, nodes: Nodes, settings: Settings, names: Names) -> Read
     for way in alternatives(settings):
         if avoid & way.scopes:
             continue
+        if failures and is_late():
+            raise final_error(failures, untried=True)
         try:
             machine = nodes.create(request(order.id, way, settings, names, nodes, script))
         except CallFailed as failed:

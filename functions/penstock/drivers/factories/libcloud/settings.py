@@ -44,7 +44,7 @@ MISSING = (
 
 
 MOST_ALTERNATIVES = 24
-"""One `create` may try all of them. Each takes a few seconds, and the function has two minutes."""
+"""Each takes a few seconds: one `create` tries as many as it has time for, and the next goes on behind them."""
 
 ENTRIES = 40
 CREDENTIAL_NAME = re.compile(r"(.*_)?(creds|key|passw(or)?d|secret)|(.*_)?auth_token|token", re.I)

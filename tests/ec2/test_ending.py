@@ -50,7 +50,7 @@ class TestEnding:
         factory(ec2).create(order())
         proof = factory(ec2).destroy(WORKER, NOW + timedelta(hours=1))
         assert isinstance(proof, CleanProof)
-        assert (proof.lag, len(list(ec2.alive()))) == (60, 1)
+        assert (proof.lag, len(list(ec2.alive()))) == (300, 1)
         assert "none was listed" in proof.checked
         ec2.now += 30
         assert clean(factory(ec2)).lag == 0, "what was seen to end has ended"

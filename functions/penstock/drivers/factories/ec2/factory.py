@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 RECHECK_SECONDS = 5
 """Seconds between checks of a machine that is being terminated, which takes about half a minute."""
 
-LISTING_LAG = 60
-"""Seconds until EC2 lists a new machine at the latest."""
+LISTING_LAG = 300
+"""Seconds until EC2 lists a new machine at the latest: "Eventual consistency" advises to wait about five minutes."""
 
 EVIDENCE_CHARS = 8 * 1024
 """How many characters of the end of the console output become evidence."""

@@ -304,6 +304,23 @@ def test_a_grant_has_room_for_all_its_rows(takes: dict[str, int], rows: int) -> 
     assert serving.Turn(Pick(claims, ()), None, ()).rows == rows
 
 
+def test_those_that_are_too_many_for_one_commit_are_granted_one_by_one(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JOB-1, SLOT-2: whatever was counted, no job ends for others, and nothing is taken that no lease names."""
+    monkeypatch.setattr(serving.Turn, "rows", 1)
+    jobs = waiting(twin, ada, 12)
+    monkeypatch.setattr(limits, "TRANSACTION_ITEMS", 5 * 11)
+    found = grants(twin)
+    apply.resize(twin.on, "target/default", 12)
+    twin.run()
+    assert found == [1, 11]
+    units = [row for row in twin.store.rows.values() if isinstance(row, Unit)]
+    named = [twin.store.get(lease_key(job, 1, 0), Lease) for job in jobs]
+    assert sorted(unit.id for unit in units) == sorted(str(lease.unit) for lease in named if lease)
+    assert not any(job_of(twin, job).is_settled for job in jobs)
+
+
 def test_those_who_overtake_are_alone_in_their_commit() -> None:
     other = claim("B")
     assert serving.Turn(Pick({other.pool: claim("A")}, [other]), None, [WAITS]).is_alone

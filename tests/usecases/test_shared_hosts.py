@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.pools import Claim, Slot, SlotState, collection
+from penstock.domain.pools.pools import Claim, Pool, Sharing, Slot, SlotState, collection
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
+from penstock.usecases.pools import serving
 from penstock.usecases.pools.serving import Turn
 from penstock.usecases.units import bells
 from penstock.usecases.workers import hosts
@@ -323,6 +326,21 @@ def test_many_grants_on_large_hosts_fit_into_their_commits(ada: User) -> None:
     assert [len(parts_of(twin, job)) for job in waiting] == [1] * 8
 
 
+def test_many_who_share_a_host_that_serves_anybody_fit_into_their_commits(ada: User, eve: User) -> None:
+    """JOB-2: each commit checks the host's pool, though nobody is kept apart and so no other part is checked."""
+    twin = lab(site(names=["bench-7"], machine={"cpus": 32, "memory": "64GiB"}, share={"parts": 32, "serves": "site"}))
+    waiting = [order(twin, user) for _ in range(12) for user in (ada, eve)]
+    Bench(twin).ask()
+    assert [len(parts_of(twin, job)) for job in waiting] == [1] * 24
+
+
+def test_the_pool_of_those_who_share_is_checked_once_a_commit() -> None:
+    """However many of its claims the commit grants."""
+    pool = Pool(name="target/lab", limit=1, share=Sharing(4))
+    assert [serving._is_named_once(each) for each in (pool, replace(pool, share=None))] == [True, False]
+    assert serving._is_named_once(Pool(name="quota/seats", limit=1, is_amount=True))
+
+
 def test_what_a_grant_checks_beside_is_counted_for_its_own_step(twin: Twin, ada: User) -> None:
     job = job_of(twin, order(twin, ada))
     claims = {
@@ -330,7 +348,7 @@ def test_what_a_grant_checks_beside_is_counted_for_its_own_step(twin: Twin, ada:
         for step in (0, 1)
     }
     turns = [Turn(Pick({"p": claims[step]}, ()), of, ()) for step, of in ((0, job), (1, job), (0, None))]
-    assert [turn.beside for turn in turns] == [4, 0, 0]
+    assert [turn.beside for turn in turns] == [3, 0, 0]
 
 
 def test_a_part_that_comes_back_between_two_reads_is_not_overlooked(ada: User, eve: User) -> None:

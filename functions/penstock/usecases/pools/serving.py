@@ -72,9 +72,9 @@ class Turn:
 
     @property
     def beside(self) -> int:
-        """How many rows are checked beside those that it takes of a machine that jobs share, the pool's among them."""
+        """How many parts are checked beside those that it takes of a machine that jobs share."""
         needs = self.job.request.needs if self.job else ()
-        return sum(need.beside + 1 for need in needs if need.step == self.claim.step and need.beside)
+        return sum(need.beside for need in needs if need.step == self.claim.step)
 
     @property
     def takes(self) -> Sequence[Mapping[str, int]]:
@@ -99,8 +99,8 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
     """Grant what can be granted to those who wait for a pool. The pools that are to be served then. [QUEUE-1]
 
     It ends when nobody can be granted anything: by what was read last, or because all is given. Who gives something
-    back after that, or is the first of a line, asks anew. After a lost race one claim is granted, and then many again:
-    somebody else serves, and takes less of what is read.
+    back after that, or is the first of a line, asks anew. After a lost race, or where a commit has no room for many,
+    one claim is granted, and then many again: somebody else serves, and takes less of what is read.
     """
     left: dict[str, None] = {}
     most = AT_ONCE
@@ -145,12 +145,19 @@ def _has_min_warm(on: System, name: str) -> bool:
 
 
 def _grant_all(on: System, found: Sequence[Pick], stocks: Mapping[str, Stock]) -> int | None:
-    """Grant claims in their order, many in each commit. How many were granted together; None after a lost race."""
+    """Grant claims in their order, many in each commit. How many were granted together; None if one was not."""
     hand = Allocator(stocks)
-    room = limits.TRANSACTION_ITEMS - sum(stock.pool.is_amount for stock in stocks.values())
+    room = limits.TRANSACTION_ITEMS - sum(_is_named_once(stock.pool) for stock in stocks.values())
     turns = _turns(on, found)
     is_done = all(_grant(on, batch, hand, stocks) for batch in _batches(turns, room))
     return sum(not turn.is_alone for turn in turns) if is_done else None
+
+
+def _is_named_once(pool: Pool) -> bool:
+    """Whether a commit names the row of a pool, however many it grants: it writes an amount's, and checks one whose
+    machines jobs share.
+    """
+    return pool.is_amount or pool.share is not None
 
 
 def _turns(on: System, found: Sequence[Pick]) -> list[Turn]:
@@ -195,7 +202,8 @@ def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[Turn]]:
 
 
 def _grant(on: System, batch: Sequence[Turn], hand: Allocator, stocks: Mapping[str, Stock]) -> bool:
-    """Grant claims in all their pools at once, or drop one that no longer waits. False for a lost race. [SLOT-2]
+    """Grant claims in all their pools at once, or drop one that no longer waits. False if the pools are to be read
+    anew, for what was taken in `hand` is not committed then: after a lost race, or where a commit has no room. [SLOT-2]
 
     What needs a privilege is granted only while the owner has it. [SEC-2]
     """
@@ -206,10 +214,12 @@ def _grant(on: System, batch: Sequence[Turn], hand: Allocator, stocks: Mapping[s
     granted = [_granted(on, turn, hand) for turn in batch]
     changes = [change for turn, (leases, _) in zip(batch, granted, strict=True) for change in (*_passed(turn), *leases)]
     changes += [*owner, *hand.changes()]
-    if len(changes) > limits.TRANSACTION_ITEMS:
+    if len(changes) > limits.TRANSACTION_ITEMS and len(batch) == 1:
         privileges.end_waiting(on, first.claim.job, _too_many(first.claim, len(changes)))
-        return on.store.commit(_dropped(first))
-    if not all(units for _, units in granted) or not on.store.commit(changes):
+        on.store.commit(_dropped(first))
+        return False
+    has_room = len(changes) <= limits.TRANSACTION_ITEMS  # those that are too many together are granted one by one
+    if not has_room or not all(units for _, units in granted) or not on.store.commit(changes):
         return False
     hand.committed()
     _tell(on, batch, [units for _, units in granted], scheduler.ready_units(stocks))

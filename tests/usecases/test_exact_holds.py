@@ -28,8 +28,8 @@ from penstock.usecases.units.driver_calls import lock
 from penstock.usecases.workers import agents
 from tests.domain.helpers import claim, lease, pool, unit
 from tests.usecases.exact import commits, drop, pool_row, put, running, sent, unit_of
-from tests.usecases.steps import job_of, submit, worker_of
-from tests.usecases.warm import SITE, slots, worker_at_rest
+from tests.usecases.steps import job_of, live, submit, worker_of
+from tests.usecases.warm import SITE, Agent, databases, slots, worker_at_rest
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -109,6 +109,36 @@ def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_h
         assert turn_pause(twin.on, UNIT) == pause
     there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
     assert turn_pause(twin.on, UNIT) is None
+
+
+def test_who_had_its_turn_waits_for_no_other_unit_of_its_last_job(twin: Twin) -> None:
+    """QUEUE-1: its lease is over, and nobody would wake it when the other is put back."""
+    there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
+    there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold_of(twin.world.now() + HOUR)))
+    assert turn_pause(twin.on, UNIT) == HOUR
+    assert turn_pause(twin.on, replace(UNIT, lease=replace(UNIT.lease, is_over=True))) is None
+
+
+@pytest.mark.usefixtures("by_flow")
+def test_an_idle_worker_makes_room_while_a_resource_of_its_last_job_is_held(ada: User) -> None:
+    """QUEUE-1: the worker was released before the resource, and stayed for the next job."""
+    twin = Twin()
+    apply.apply(twin.on, "admin", SITE.replace("amount = 8", "amount = 4"), "site.toml")
+    twin.run()
+    job = submit(twin, ada, target="linux", resources=["db"])
+    twin.run()
+    agent = Agent(twin, worker_of(twin, job).id)
+    assert agent.hello().job == job
+    (db,) = databases(twin)
+    root = User(name="root", privileges=("admin",), created=START)
+    maintenance.hold(twin.on, root, db.is_a, db.id, "looking", 7 * 24 * 3600)
+    agent.finish(job)
+    assert agent.hello().idle
+    second = submit(twin, ada, target="other")
+    twin.run()
+    assert row_of(twin, agent.worker).state is UnitState.GONE
+    assert row_of(twin, db.id).hold
+    assert live(twin, second)
 
 
 def test_a_held_worker_that_says_it_is_clean_is_to_ask_again_and_not_kept(twin: Twin) -> None:

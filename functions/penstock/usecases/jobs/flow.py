@@ -175,8 +175,10 @@ def turn_pause(on: System, unit: Unit) -> timedelta | None:
     """How long until a unit checks again whether it may be released; None when it may now. [UNIT-3]
 
     An attempt's worker is released first, then its resources in reverse order. A unit that an operator holds keeps all
-    after it as they are.
+    after it as they are. One whose lease is over has had its turn: it waits for no other of its last job. [QUEUE-1]
     """
+    if unit.lease.is_over:
+        return None
     turn = next_release(on, unit.lease.job, unit.lease.attempt, unit)
     if turn is None or turn.order == unit.lease.order:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.pools import choosing, grants
+from penstock.domain.pools import choices, choosing, grants, matching
 from penstock.domain.pools.choices import ANY, Choice, Placement
 from penstock.domain.pools.choosing import Harm, Offer, Slots, choose
 from penstock.domain.pools.grants import Allocator, Stock
@@ -135,7 +135,7 @@ def served(
     queue: Sequence[Claim], *free: str, had: Sequence[Slot] | None = (), **changes: Any
 ) -> list[tuple[str, list[str]]]:
     """Who is granted what, one after the other."""
-    found = grants.picks(BENCH, {BENCH: Stock(benches(**changes), queue, [slot(name) for name in free], had=had)})
+    found = grants.picks(BENCH, {BENCH: Stock(benches(**changes), queue, [slot(name) for name in free], had=had)}, 100)
     return [(pick.rows[BENCH].job, [one.name for one in pick.taken(BENCH)]) for pick in found]
 
 
@@ -380,13 +380,64 @@ def test_kept_units_make_room_where_that_lets_a_claim_have_what_it_chooses() -> 
         assert grants.units_to_evict(BENCH, {BENCH: closed})[1] == []
 
 
+@pytest.fixture
+def tests(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The things that were tested for whether they are what an expression means, each time."""
+    found, test_of = list[str](), choices.test_of
+
+    def counting(text: str) -> choices.Test:
+        test = test_of(text)
+        return lambda labels: [found.append(labels[choices.NAME]), test(labels)][1]
+
+    for module in (choices, matching):
+        monkeypatch.setattr(module, "test_of", counting)
+    return found
+
+
+def by_name(count: int, each: int, **changes: Any) -> tuple[Pool, list[Claim]]:
+    """A pool of many things, and claims of which so many choose each of these by its name."""
+    things = [f"t{number:03}" for number in range(count)]
+    row = pool(names=tuple(things), limit=count)
+    return row, [chooser(f"{turn}-{name}", f"name == {name}", **changes) for turn in range(each) for name in things]
+
+
+def test_claims_that_nothing_free_fits_cost_one_look_at_what_is_free(tests: list[str]) -> None:
+    """QUEUE-1: 100 things, each chosen by name by two claims. All are busy but the last."""
+    row, queue = by_name(100, 2)
+    found = grants.picks(BENCH, {BENCH: Stock(row, queue, [slot("t099")])}, 100)
+    assert [pick.rows[BENCH].job for pick in found] == ["0-t099"]
+    by_claim = 2 * len(queue)  # each once before the grant, and once after it
+    by_kind = 100 * 100 + 3 * 100  # who could have which thing; and for the one, whom it harms
+    assert len(tests) <= by_claim + by_kind
+
+
+def test_where_a_quota_is_used_up_nobody_looks_which_things_fit(tests: list[str]) -> None:
+    row, queue = by_name(20, 1, pools=(BENCH, "quota/q"))
+    other = [replace(each, pool="quota/q") for each in queue]
+    free = [slot(str(name)) for name in row.names or ()]
+    for left, found in ((0, 0), (1, 1)):
+        amount = pool(name="quota/q", is_amount=True, limit=1, used=1 - left)
+        stocks = {BENCH: Stock(row, queue, free), amount.name: Stock(amount, other)}
+        assert len(grants.picks(BENCH, stocks, 100)) == found
+        assert bool(tests) is bool(found)
+
+
+def test_fewer_are_picked_by_one_reading_where_many_choose_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """QUEUE-1: what was found by then is granted, and the rest is read anew."""
+    row, queue = by_name(10, 1)
+    stocks = {BENCH: Stock(row, queue, [slot(str(name)) for name in row.names or ()])}
+    for weighed, most in ((1, 1), (100, 1), (499, 4), (500, 5), (5000, 7)):
+        monkeypatch.setattr(grants, "WEIGHED", weighed)
+        assert len(grants.picks(BENCH, stocks, 7)) == most
+
+
 def test_a_lease_takes_what_was_chosen_for_it_and_nobody_gets_it_twice() -> None:
     """The allocator gives the warm unit that fits, and a whole thing with its pool's row checked once."""
     warm = slot("b1/1", unit="r-1", since=NOW)
     whole = chooser("A", "name == b2", "name == b3", exclusive=True)
     part = chooser("B", "rack == 1")
     stock = Stock(benches(), [whole, part], [slot(name) for name in NAMES[1:]], [warm], had=())
-    picks = grants.picks(BENCH, {BENCH: stock})
+    picks = grants.picks(BENCH, {BENCH: stock}, 100)
     assert [names(dict(pick.chosen[BENCH])) for pick in picks] == [
         {0: ["b2/1", "b2/2"], 1: ["b3/1", "b3/2"]},
         {0: ["b1/1"]},

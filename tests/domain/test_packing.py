@@ -61,7 +61,7 @@ def stock(claims: Sequence[Claim], free: Sequence[str], taken: Sequence[Slot] | 
 
 def picked(*args: Any, **changes: Any) -> list[tuple[str, list[str]]]:
     """The jobs that are granted together, each with its parts."""
-    found = grants.picks(LAB, {LAB: stock(*args, **changes)})
+    found = grants.picks(LAB, {LAB: stock(*args, **changes)}, 100)
     return [(next(iter(each.rows.values())).job, [one.name for one in each.taken(LAB)]) for each in found]
 
 

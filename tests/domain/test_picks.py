@@ -20,7 +20,7 @@ def free(count: int, name: str = BENCH) -> list:
 
 
 def picked(stocks: dict[str, Stock], name: str = BENCH) -> list[str]:
-    return [next(iter(pick.rows.values())).job for pick in grants.picks(name, stocks)]
+    return [next(iter(pick.rows.values())).job for pick in grants.picks(name, stocks, 100)]
 
 
 def over(job: str, own: str, vcpus: int, line: str = "") -> tuple[Claim, Claim]:
@@ -50,6 +50,12 @@ def test_a_warm_unit_is_for_the_first_and_the_others_take_what_is_cold() -> None
     amount = pool(name=QUOTA, is_amount=True, limit=8, used=4)  # of which the warm unit has 4
     stocks = {BENCH: Stock(pool(), list(here), free(3), [warm]), QUOTA: Stock(amount, list(there))}
     assert picked(stocks) == ["A", "B"]
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_no_more_are_picked_than_are_wanted(most: int) -> None:
+    claims = [claim("A"), claim("B"), claim("C")]
+    assert len(grants.picks(BENCH, {BENCH: Stock(pool(), claims, free(9))}, most)) == most
 
 
 def test_who_overtakes_is_picked_alone() -> None:
@@ -136,7 +142,7 @@ def test_what_is_left_after_grants() -> None:
     warm = [slot("w", unit="w-1", since=NOW), slot("x", unit="w-2", since=NOW)]
     amount = pool(name=QUOTA, is_amount=True, limit=99, used=8)
     stocks = {BENCH: Stock(pool(), list(here), free(2), warm), QUOTA: Stock(amount, list(there))}
-    found = grants.picks(BENCH, stocks)
+    found = grants.picks(BENCH, stocks, 100)
     for number, (cold, kept, used) in enumerate([(2, 2, 8), (2, 1, 8), (2, 0, 8), (1, 0, 12)]):
         left = grants.after(found[:number], stocks)
         assert (len(left[BENCH].free), len(left[BENCH].warm), left[QUOTA].pool.used) == (cold, kept, used)
@@ -149,7 +155,7 @@ def test_a_unit_of_another_pool_is_not_among_what_a_quota_has_left() -> None:
         BENCH: Stock(pool(), [here], free(1)),
         QUOTA: Stock(pool(name=QUOTA, is_amount=True, limit=9), [there], (), [kept]),
     }
-    assert grants.after(grants.picks(BENCH, stocks), stocks)[QUOTA].warm == [kept]
+    assert grants.after(grants.picks(BENCH, stocks, 100), stocks)[QUOTA].warm == [kept]
 
 
 def test_the_first_is_picked_though_others_before_it_are_not_known() -> None:

@@ -54,7 +54,7 @@ class Choice:
 
     def fits(self, thing: str, labels: Labels) -> bool:
         """Whether a thing with these labels is one of those that the lease may have."""
-        return not self.labels or _test(self.labels)({**labels, NAME: thing})
+        return not self.labels or test_of(self.labels)({**labels, NAME: thing})
 
     def __str__(self) -> str:
         alone = "for itself" if self.exclusive else ""
@@ -77,7 +77,8 @@ def check(text: str) -> None:
 
 
 @lru_cache(maxsize=1000)
-def _test(text: str) -> Test:
+def test_of(text: str) -> Test:
+    """What an expression asks of a thing's labels, of which its name is one. Raises Unparsed."""
     return _Parser(text).parse()
 
 

@@ -143,6 +143,11 @@ class Stock:
         return self.pool.name
 
     @cached_property
+    def places(self) -> Mapping[tuple[str, int, int], int]:
+        """Where each claim stands among these, by its job, attempt and step."""
+        return {_whose(claim): at for at, claim in enumerate(self.claims)}
+
+    @cached_property
     def is_chosen_from(self) -> bool:
         """Whether any of its claims chooses among its things, or jobs share them."""
         return self.pool.share is not None or bool(choosing_among(self.claims, self.name))
@@ -242,17 +247,31 @@ def pick(pool: str, stocks: Mapping[str, Stock]) -> Pick | None:
     return next((each for each in found if each), None)
 
 
-def picks(pool: str, stocks: Mapping[str, Stock]) -> list[Pick]:
-    """The claims in a pool's queue that can be granted one after the other, as far as their stocks tell. [QUEUE-2]
+WEIGHED = 500_000
+"""How many claims by how many things are weighed against each other for what is granted by one reading, beyond the
+first. Who serves commits what it has found by then and reads anew, so a long queue of many choices is granted bit by
+bit, and not only after all of it was reckoned. [QUEUE-1]
+"""
+
+
+def most_picks(stocks: Mapping[str, Stock], most: int) -> int:
+    """How many of a pool's claims are picked from what was read once: fewer, where many choose among many things."""
+    weighed = sum(len(stock.claims) * stock.pool.limit for stock in stocks.values() if stock.is_chosen_from)
+    return min(most, max(1, WEIGHED // weighed)) if weighed else most
+
+
+def picks(pool: str, stocks: Mapping[str, Stock], most: int) -> list[Pick]:
+    """The claims in a pool's queue that can be granted one after the other, as far as their stocks tell, and so many at
+    most. [QUEUE-2]
 
     No more than one if it overtakes somebody, or if something is reserved: what comes after that is read anew. Nobody
     is granted before a claim that was not read: of each line the first are known, so what stands before its last is.
     """
     found: list[Pick] = []
-    known = _known(stocks)
+    known, most = _known(stocks), most_picks(stocks, most)
     while (next_ := pick(pool, stocks)) and (not found or _is_known(next_, known)) and not next_.overtaken:
         found.append(next_)
-        if any(stock.idle for stock in stocks.values()):
+        if len(found) >= most or any(stock.idle for stock in stocks.values()):
             return found
         stocks = _after(next_, stocks)
     return found or ([next_] if next_ else [])
@@ -326,9 +345,18 @@ def _has_all(found: Pick, stocks: Mapping[str, Stock]) -> bool:
     return all(stocks[name].has(count) for name, count in cold_demand(found, stocks).items())
 
 
+def _may_have_all(found: Pick, stocks: Mapping[str, Stock]) -> bool:
+    """Whether a claim may be granted, by the pools in which nobody chooses: what is chosen in the others takes longer
+    to find. A warm unit brings what it takes of them.
+    """
+    if any(stocks[name].warm for name in found.rows):
+        return True
+    return all(stocks[name].has(row.count) for name, row in found.rows.items() if not stocks[name].is_chosen_from)
+
+
 def _grantable(claim: Claim, stocks: Mapping[str, Stock], turns: Turns) -> Pick | None:
     rows = _rows(claim, stocks)
-    if rows is None:
+    if rows is None or not _may_have_all(rows, stocks):
         return None
     found = _with_choice(rows, stocks, turns)
     if found and found.chosen and not _has_all(found, stocks):
@@ -358,6 +386,10 @@ def _choose(
     miss least, and then those behind it.
     """
     row = found.rows[stock.name]
+    offer = stock.offer(row)
+    wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
+    if not choosing.may_fit(offer, wished):
+        return None
     ahead, behind = _before(row, stock, turns), _behind(row, stock, turns)
 
     def harm(slots: Sequence[Slot]) -> tuple[int, int] | None:
@@ -367,9 +399,8 @@ def _choose(
             return None
         return (0, 0) if warm_first else (len(before), len(harmed) - len(before))
 
-    wished = [wish for wish in matching.wishes(row, stock.name) if wish.lease not in warm]
     others = matching.choosing([*ahead, *behind], stock.name)
-    return choosing.choose(stock.offer(row), wished, harm, others)
+    return choosing.choose(offer, wished, harm, others)
 
 
 def warm_leases(found: Pick, stocks: Mapping[str, Stock]) -> set[int]:
@@ -452,11 +483,10 @@ def _rows(claim: Claim, stocks: Mapping[str, Stock]) -> Pick | None:
     """A claim's rows in all of its queues; None if it is not among the first in each."""
     rows: dict[str, Claim] = {}
     for name in claim.pools:
-        claims = stocks[name].claims if name in stocks else ()
-        place = _place(claim, claims)
+        place = stocks[name].places.get(_whose(claim)) if name in stocks else None
         if place is None:
             return None
-        rows[name] = claims[place]
+        rows[name] = stocks[name].claims[place]
     return Pick(rows, ())
 
 
@@ -473,13 +503,13 @@ def _passing(found: Pick, stocks: Mapping[str, Stock], turns: Turns) -> Pick | N
 
 def _before(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
     """The claims ahead of one in a pool's queue that something may be reserved for."""
-    ahead = stock.claims[: _place(claim, stock.claims)]
+    ahead = stock.claims[: stock.places[_whose(claim)]]
     return list(compress(ahead, turns(stock.name))) if ahead else []
 
 
 def _behind(claim: Claim, stock: Stock, turns: Turns) -> list[Claim]:
     """The claims behind one in a pool's queue that could be granted beside those before them."""
-    at = stock.claims.index(claim) + 1
+    at = stock.places[_whose(claim)] + 1
     return list(compress(stock.claims[at:], turns(stock.name)[at:]))
 
 
@@ -566,9 +596,9 @@ def reserved_claims(queue: Sequence[Claim]) -> Sequence[Claim]:
     return queue[:last]
 
 
-def _place(claim: Claim, claims: Sequence[Claim]) -> int | None:
-    whose = (claim.job, claim.attempt, claim.step)
-    return next((at for at, row in enumerate(claims) if (row.job, row.attempt, row.step) == whose), None)
+def _whose(claim: Claim) -> tuple[str, int, int]:
+    """Which of the claims of a queue it is: an attempt has one for each of its steps."""
+    return claim.job, claim.attempt, claim.step
 
 
 NONE_CHOSEN: Mapping[str, Slots] = {}

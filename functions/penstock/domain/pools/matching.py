@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
-from penstock.domain.pools.choices import ANY, Choice
+from penstock.domain.pools.choices import ANY, NAME, Choice, test_of
 from penstock.domain.pools.pools import Claim, Pool, Slot, thing_of
 from penstock.kernel.frozen import dataclass
 
@@ -94,22 +95,27 @@ class Sorting:
     def __init__(self, pool: Pool, choices: Iterable[Choice]) -> None:
         some = list(choices)
         self._labels = pool.labels
-        self._slots = Counter(map(thing_of, pool.names or ()))
+        self._names = pool.names or ()
         self._choices = sorted({choice.labels for choice in some} - {""})
+        self._tests = [test_of(text) for text in self._choices]
         self._by_thing = any(choice.exclusive or choice.together for choice in some)
         self._known: dict[str, Kind] = {}
 
     def kind(self, thing: str) -> Kind:
         """The kind of a thing."""
         if thing not in self._known:
-            labels = self._labels.get(thing, {})
-            fits = tuple(Choice(text).fits(thing, labels) for text in self._choices)
+            labels = {**self._labels.get(thing, {}), NAME: thing}
+            fits = tuple(test(labels) for test in self._tests)
             self._known[thing] = (*fits, thing) if self._by_thing else fits
         return self._known[thing]
 
     def slots_of(self, thing: str) -> int:
         """How many slots a thing has: one for each lease at the same time."""
         return self._slots[thing]
+
+    @cached_property
+    def _slots(self) -> Counter[str]:
+        return Counter(map(thing_of, self._names))
 
     def fit(self, choice: Choice, kinds: Iterable[Kind]) -> list[Kind]:
         """Those of some kinds that a choice may have."""
@@ -133,6 +139,7 @@ class Matching:
         self.left = dict(room)
         self._given: list[dict[Kind, int]] = []
         self._fit: list[Sequence[Kind]] = []
+        self._takers: dict[Kind, tuple[int, ...]] = {}
 
     @property
     def size(self) -> int:
@@ -142,8 +149,9 @@ class Matching:
     def copy(self) -> Matching:
         """The same, to try something."""
         other = Matching(self.left)
-        other._given = [dict(given) for given in self._given]
+        other._given = list(self._given)
         other._fit = list(self._fit)
+        other._takers = dict(self._takers)
         return other
 
     def add(self, fit: Sequence[Kind], count: int) -> int:
@@ -168,7 +176,7 @@ class Matching:
             for kind in self._fit[taker]:
                 if kind not in found:
                     found[kind] = taker, leaves
-                    waiting.extend((other, kind) for other, given in enumerate(self._given) if given.get(kind))
+                    waiting.extend((other, kind) for other in self._takers.get(kind, ()))
         return found
 
     def _augment(self, wish: int, most: int) -> int:
@@ -181,10 +189,17 @@ class Matching:
         much = min([most, self.left[end], *(self._given[taker][leaves] for taker, _, leaves in steps if leaves)])
         self.left[end] -= much
         for taker, takes, leaves in steps:
-            self._given[taker][takes] = self._given[taker].get(takes, 0) + much
+            self._give(taker, takes, much)
             if leaves is not None:
-                self._given[taker][leaves] -= much
+                self._give(taker, leaves, -much)
         return much
+
+    def _give(self, taker: int, kind: Kind, much: int) -> None:
+        """Give a wish more of a kind, or less. A copy shares what was given before, so that is left as it is."""
+        had = self._given[taker].get(kind, 0)
+        self._given[taker] = {**self._given[taker], kind: had + much}
+        others = [other for other in self._takers.get(kind, ()) if other != taker]
+        self._takers[kind] = tuple(sorted([*others, taker] if had + much else others))
 
 
 def _steps(paths: Mapping[Kind, tuple[int, Kind | None]], end: Kind) -> Iterable[tuple[int, Kind, Kind | None]]:

@@ -106,7 +106,7 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
     most = AT_ONCE
     for tries in range(ROUNDS):
         stocks = scheduler.read_stocks(on, name)
-        found = grants.picks(name, stocks)[:most] if stocks else []
+        found = grants.picks(name, stocks, most) if stocks else []
         if not found:
             _make_room(on, name, stocks)
             return left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import Job
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.pools import Claim, Lease, LeaseState, lease_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, SlotState, lease_key
 from penstock.domain.units.units import Unit, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -20,6 +21,7 @@ from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel
 from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.site import apply
+from penstock.usecases.units import retire
 from penstock.usecases.users import users
 from tests.domain.helpers import claim
 from tests.usecases.exact import lease_of, put, sent, site
@@ -319,6 +321,28 @@ def test_those_that_are_too_many_for_one_commit_are_granted_one_by_one(
     named = [twin.store.get(lease_key(job, 1, 0), Lease) for job in jobs]
     assert sorted(unit.id for unit in units) == sorted(str(lease.unit) for lease in named if lease)
     assert not any(job_of(twin, job).is_settled for job in jobs)
+
+
+def test_one_that_wants_many_kept_units_makes_all_of_them_go(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """QUEUE-1: 150 are kept of a quota, and one claim wants 120 of it."""
+    big, quota = "resource/big", "quota/q"
+    both = {"pools": (big, quota), "takes": ({big: 1, quota: 120},), "line": "big"}
+    kept = [Slot(pool=quota, name=f"r-{at:03}", state=SlotState.IDLE, unit=f"r-{at:03}") for at in range(150)]
+    rows = [
+        Pool(name=big, limit=1), Slot(pool=big, name="1", state=SlotState.FREE), claim("A", pool=big, **both),
+        Pool(name=quota, limit=150, used=150, is_amount=True), *kept, claim("A", pool=quota, count=120, **both),
+    ]  # fmt: skip
+    for row in rows:
+        twin.store.rows[row.key] = replace(row, version=1)
+    gone: list[str] = []
+    monkeypatch.setattr(retire, "retire", lambda on, unit, why: [gone.append(unit), True][1])
+    serving.evict(twin.on, big, scheduler.read_stocks(twin.on, big))
+    assert len(gone) == 120
+    for slot in kept[-100:]:
+        twin.store.rows[slot.key] = replace(slot, leaving=True, version=1)
+    gone.clear()
+    serving.evict(twin.on, big, scheduler.read_stocks(twin.on, big))
+    assert len(gone) == 20, "the others are leaving"
 
 
 def test_those_who_overtake_are_alone_in_their_commit() -> None:

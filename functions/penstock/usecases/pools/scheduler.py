@@ -50,6 +50,7 @@ from penstock.domain.units.units import (
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Create, Replace, Row, exact_look
+from penstock.listings import every_of
 from penstock.system import System, current_site, measure, transact
 from penstock.usecases.jobs import flow
 from penstock.usecases.jobs.flow import answer_step, slots_of
@@ -319,9 +320,6 @@ def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
 
 
-IDLE = 100
-"""How many idle slots of a pool are read."""
-
 WARM = 100
 """Among how many warm slots one is chosen: whose unit serves the job's owner, and is ready already. Whose is not among
 them is not handed over, and the job gets another unit.
@@ -398,9 +396,14 @@ def read_stock(on: System, name: str, claims: Sequence[Claim] | None) -> Stock |
     if pool is None:
         return None
     warm = _warm(on, name, pool.warm, waiting) if waiting and pool.warm and not pool.is_paused else []
-    idle = on.store.find(pools.collection(name), "idle#", Slot, limit=IDLE) if grants.reserved_claims(waiting) else []
+    idle = read_idle(on, name) if grants.reserved_claims(waiting) else []
     free = [] if pool.is_paused else _others(cold, warm)
     return Stock(pool, waiting, free, warm, idle, had)
+
+
+def read_idle(on: System, name: str) -> list[Slot]:
+    """All idle slots of a pool: one wants more than a few, and what is leaving already may be behind others."""
+    return list(every_of(on, pools.collection(name), "idle#", Slot))
 
 
 def _read_pool(

@@ -16,7 +16,7 @@ from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Pick, Stock
-from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, lease_key, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, lease_key, pool_key
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
@@ -301,7 +301,7 @@ def _serve_waiting(on: System, left: Iterable[str], group: str) -> None:
 
 def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: on.store.find(pools.collection(name), "idle#", Slot, limit=scheduler.IDLE) for name in stocks}
+    idle = {name: scheduler.read_idle(on, name) for name in stocks}
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         own, found = grants.units_to_evict(pool_name, known)

@@ -23,7 +23,7 @@ from penstock.usecases.pools import resize, scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import retire
 from penstock.usecases.users import users
-from tests.domain.helpers import claim
+from tests.domain.helpers import claim, unit
 from tests.usecases.exact import lease_of, put, sent, site
 from tests.usecases.steps import finish, hello, job_of, live, submit, told
 from tests.usecases.warm import SITE as WARM
@@ -343,6 +343,28 @@ def test_one_that_wants_many_kept_units_makes_all_of_them_go(twin: Twin, monkeyp
     gone.clear()
     serving.evict(twin.on, big, scheduler.read_stocks(twin.on, big))
     assert len(gone) == 20, "the others are leaving"
+
+
+@pytest.mark.parametrize("tries", [serving.FAILED - 1, serving.FAILED])
+def test_another_unit_makes_room_for_one_that_cannot_be_destroyed(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, tries: int
+) -> None:
+    """QUEUE-1: two are kept of a quota of 2, and one of them is leaving, however long."""
+    mine, quota = "resource/c", "quota/q"
+    both = {"pools": (mine, quota), "takes": ({mine: 1, quota: 1},), "line": "c"}
+    kept = [
+        Slot(pool=quota, name=name, state=SlotState.IDLE, unit=name, leaving=name == "r-1") for name in ("r-1", "r-2")
+    ]
+    for row in (
+        Pool(name=mine, limit=1), Slot(pool=mine, name="1", state=SlotState.FREE), claim("A", pool=mine, **both),
+        Pool(name=quota, limit=2, used=2, is_amount=True), *kept, claim("A", pool=quota, **both),
+        unit(id="r-1", state=UnitState.DIRTY, tries=tries),
+    ):  # fmt: skip
+        twin.store.rows[row.key] = replace(row, version=1)
+    gone: list[str] = []
+    monkeypatch.setattr(retire, "retire", lambda on, unit, why: [gone.append(unit), True][1])
+    serving.evict(twin.on, mine, scheduler.read_stocks(twin.on, mine))
+    assert gone == (["r-2"] if tries >= serving.FAILED else [])
 
 
 def test_those_who_overtake_are_alone_in_their_commit() -> None:

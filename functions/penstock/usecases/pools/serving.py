@@ -16,7 +16,7 @@ from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants, pools
 from penstock.domain.pools.grants import Allocator, Pick, Stock
-from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, lease_key, pool_key
+from penstock.domain.pools.pools import Claim, Lease, LeaseState, Pool, Slot, lease_key, pool_key
 from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
@@ -33,6 +33,12 @@ ROUNDS = 25
 
 AT_ONCE = 100
 """How many claims are granted by what was read once. It bounds what is read for them: their jobs, and leases."""
+
+
+FAILED = 3
+"""After how many failures in a row to destroy it a unit no longer counts as leaving. A driver that is not done says so,
+and does not fail.
+"""
 
 
 @dataclass(frozen=True)
@@ -301,13 +307,21 @@ def _serve_waiting(on: System, left: Iterable[str], group: str) -> None:
 
 def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
     """Have idle units destroyed if nothing else keeps a claim waiting. It is granted when they are gone. [QUEUE-1]"""
-    idle = {name: scheduler.read_idle(on, name) for name in stocks}
+    idle = _going_or_kept(on, {name: scheduler.read_idle(on, name) for name in stocks})
     if any(idle.values()) or any(stock.warm for stock in stocks.values()):
         known = {name: replace(stock, idle=idle[name]) for name, stock in stocks.items()}
         own, found = grants.units_to_evict(pool_name, known)
         for unit in found:
             was_idle = retire.retire(on, unit, "it made room for others")
             on.metrics.add(metrics.EVICTIONS, int(was_idle), pool=own)
+
+
+def _going_or_kept(on: System, idle: Mapping[str, Sequence[Slot]]) -> dict[str, list[Slot]]:
+    """Idle slots without those of units that do not go: others make room in their place. [QUEUE-1]"""
+    leaving = dict.fromkeys(slot.unit for slots in idle.values() for slot in slots if slot.leaving and slot.unit)
+    rows = _rows_at(on, [unit_key(unit) for unit in leaving]).values()
+    stays = {row.id for row in rows if isinstance(row, Unit) and row.step.tries >= FAILED}
+    return {name: [slot for slot in slots if slot.unit not in stays] for name, slots in idle.items()}
 
 
 def with_others(on: System, pool_name: str) -> list[str]:

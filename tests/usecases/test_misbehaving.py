@@ -346,6 +346,24 @@ def test_a_factory_that_reads_no_events_has_nothing_to_say_of_one(twin: Twin) ->
     assert drivers.read_event(twin.on, "cloud", twin.drivers.hand, {"source": "a.cloud"}) is None
 
 
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ({"x": "y" * drivers.METADATA_BYTES}, "bytes; 16384 at most"),
+        ({"x": object()}, "is not JSON"),
+        (deep(), "is not JSON"),
+    ],
+    ids=["big", "no JSON", "deep"],
+)
+def test_what_a_factory_says_of_a_machine_has_room_in_its_row(twin: Twin, ada: User, metadata: Any, why: str) -> None:
+    """It could not be written: the same machine would be ordered again and again, and nobody would read why."""
+    twin.drivers.hand.create = returns(Ready(metadata))  # type: ignore[method-assign]
+    job = submit(twin, ada)
+    twin.run()
+    assert failures_of(twin) == {"Misconfigured": 1}
+    assert why in jobs.explain(twin.on, job_of(twin, job)).summary
+
+
 def test_texts_notices_and_notes_are_checked_too() -> None:
     notice = MachineNotice("w-1", MachineFate.LOST, "gone")
     assert [drivers.text(one) for one in ("a", None)] == ["a", None]

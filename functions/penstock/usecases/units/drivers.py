@@ -326,7 +326,7 @@ def creation(done: object) -> Ready | NotYet:
 
 
 def _wrong_ready(done: Ready) -> str | None:
-    """What is wrong with what a driver made. Whether its metadata has room is said when it is sealed."""
+    """What is wrong with what a driver made. Whether its metadata has room is said by `seal_answer`."""
     if not isinstance(done.metadata, Mapping):
         return "metadata that is no mapping"
     if not _are_texts(done.public) or not (done.proves is None or _are_texts(done.proves)):
@@ -458,7 +458,7 @@ def unlock(on: System, begun: Unit) -> None:
 
 
 METADATA_BYTES = 16 * 1024
-"""Bytes of one resource's metadata, as JSON. A row has room for it, and an agent for all metadata of a job."""
+"""Bytes of one unit's metadata, as JSON. A row has room for it, and an agent for all metadata of a job."""
 
 
 @dataclass(frozen=True)
@@ -477,10 +477,13 @@ def bootstrap_key(signing_key: str, unit: str) -> str:
 def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str:
     """The sealed metadata of a driver's answer, and of what the site says of the thing that the unit stands for.
 
-    "" for a worker, whose machine is none of its job's business. Public are labels, and the keys that the driver or the
-    site declares public.
+    "" for a worker, whose machine is none of its job's business: what its factory says of it is kept with the worker.
+    Public are labels, and the keys that the driver or the site declares public. Raises Misconfigured as `seal` does.
     """
-    if isinstance(done, NotYet) or unit.is_a is UnitKind.WORKER:
+    if isinstance(done, NotYet):
+        return ""
+    if unit.is_a is UnitKind.WORKER:
+        _as_json(unit, done.metadata)
         return ""
     kind = site.resources.get(unit.type)
     thing = kind.things.get(thing_of(unit.lease.slot), NamedThing()) if kind else NamedThing()
@@ -490,14 +493,20 @@ def seal_answer(on: System, site: Site, unit: Unit, done: Ready | NotYet) -> str
 
 def seal(on: System, unit: Unit, metadata: Mapping[str, Any], public: Collection[str] = ()) -> str:
     """The sealed metadata of a resource. Raises Misconfigured if it is too big, or not JSON."""
+    text = _as_json(unit, metadata)
+    keys = json.dumps(sorted(set(metadata).intersection(public)), separators=(",", ":")).encode()
+    return on.vault.seal(b"[%s,%s]" % (text, keys), _sealed_for(unit))
+
+
+def _as_json(unit: Unit, metadata: Mapping[str, Any]) -> bytes:
+    """A unit's metadata as JSON. Raises Misconfigured if it is none, or too big for the unit's row."""
     try:
         text = json.dumps(dict(metadata), separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise Misconfigured(f"the metadata of {unit.type} is not JSON: {error}") from error
     if len(text) > METADATA_BYTES:
         raise Misconfigured(f"the metadata of {unit.type} has {len(text)} bytes; {METADATA_BYTES} at most")
-    keys = json.dumps(sorted(set(metadata).intersection(public)), separators=(",", ":")).encode()
-    return on.vault.seal(b"[%s,%s]" % (text, keys), _sealed_for(unit))
+    return text
 
 
 def _sealed_for(unit: Unit) -> dict[str, str]:

@@ -16,7 +16,7 @@ from penstock.ports import MachineFate, MachineNotice
 from penstock.testing.twin import ScriptedDriver, Twin
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, cloud_events, drivers, maintenance
-from tests.usecases.exact import Flows, drop, sent
+from tests.usecases.exact import Flows, drop, put, sent
 from tests.usecases.holds import HOUR, ROOT, hold, release, running
 from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, run_to_end, submit, told, worker_of
@@ -270,6 +270,18 @@ def test_a_held_worker_is_not_touched_and_its_journal_says_that_its_machine_ends
     assert journal(twin, worker.id).count(ENDS) == 1
     assert told(twin, job)[-1] == f"worker {worker.id}: {ENDS}"
     assert job_of(twin, job).run.report is None
+
+
+@pytest.mark.parametrize("tell", [lost, warned])
+def test_a_worker_in_quarantine_is_left_to_its_operator(twin: Twin, ada: User, tell: Callable[..., None]) -> None:
+    """UNIT-1: its journal says what became of its machine, once."""
+    _, worker = running(twin, ada)
+    put(twin, unit_of(twin, worker.id), state=UnitState.QUARANTINED, due=None)
+    for _ in range(2):
+        tell(twin, worker.id)
+        assert unit_of(twin, worker.id).state is UnitState.QUARANTINED
+    why = ENDS if tell is lost else WARNS
+    assert sum(why in line for line in journal(twin, worker.id)) == 1
 
 
 def test_what_is_noted_overtakes_nothing(twin: Twin, ada: User) -> None:

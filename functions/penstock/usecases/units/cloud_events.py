@@ -63,12 +63,13 @@ def _apply(on: System, notice: MachineNotice, factory: str) -> None:
 def _decide(on: System, notice: MachineNotice, factory: str) -> tuple[Sequence[Change], tuple[Unit | None, bool]]:
     """The changes for the worker, and whether the event is new. A worker that is on its way out is left alone.
 
-    A held worker is not touched, whatever becomes of its machine: only its journal records it. [UNIT-3]
+    One that is held or in quarantine is not touched, whatever becomes of its machine: only its journal records it, and
+    its operator goes on. [UNIT-1] [UNIT-3]
     """
     unit, now = on.store.get(unit_key(notice.unit), Unit), on.world.now()
     if unit is None or unit.is_a is not UnitKind.WORKER or unit.state is UnitState.GONE:
         return [], (None, False)
-    is_kept = is_held(unit, now)
+    is_kept = is_held(unit, now) or unit.state is UnitState.QUARANTINED
     if unit.state is UnitState.DIRTY and not is_kept:
         return [], (None, False)
     after = unit

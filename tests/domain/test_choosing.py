@@ -431,6 +431,15 @@ def test_fewer_are_picked_by_one_reading_where_many_choose_among_many(monkeypatc
         assert len(grants.picks(BENCH, stocks, 7)) == most
 
 
+def test_who_chooses_waits_for_what_is_leaving_and_has_nothing_else_destroyed() -> None:
+    """However often it is looked who could make room; but what does not fit helps nobody."""
+    warm = [slot("b1/1", unit="r-1", owner="eve", since=NOW)]
+    leaving = [slot("b1/2", SlotState.IDLE, unit="r-2", leaving=True), slot("b3/1", SlotState.IDLE, unit="r-3")]
+    for text, found in (("rack == 1", []), ("name == b1", []), ("name == b3", ["r-3"])):
+        stock = Stock(benches(), [chooser("A", text)], [], warm, leaving, had=())
+        assert grants.units_to_evict(BENCH, {BENCH: stock}) == (BENCH, found)
+
+
 def test_a_lease_takes_what_was_chosen_for_it_and_nobody_gets_it_twice() -> None:
     """The allocator gives the warm unit that fits, and a whole thing with its pool's row checked once."""
     warm = slot("b1/1", unit="r-1", since=NOW)

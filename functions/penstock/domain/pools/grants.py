@@ -169,8 +169,10 @@ class Stock:
 
     @property
     def unleased(self) -> list[Slot]:
-        """The slots without a lease: `room` of a pool that is no amount."""
-        return [*self.free, *self.warm, *(slot for slot in self.idle if not slot.withdrawn)]
+        """The slots without a lease: `room` of a pool that is no amount. First those that cost nobody a kept unit."""
+        idle = [slot for slot in self.idle if not slot.withdrawn]
+        leaving, kept = ([slot for slot in idle if slot.leaving is is_leaving] for is_leaving in (True, False))
+        return [*self.free, *leaving, *self.warm, *kept]
 
     def emptied(self) -> Stock:
         """The same, if all kept units were destroyed; as it is where nobody chooses."""

@@ -329,6 +329,20 @@ def test_what_is_chosen_in_two_steps_is_that_of_each() -> None:
     assert [got(twin, job, order) for order in (1, 2)] == ["bench-3", "jig-2"]
 
 
+@pytest.mark.parametrize("page", [1, 2, 3, 4, 5])
+def test_who_chooses_gets_the_last_of_many_things(lab: Twin, monkeypatch: pytest.MonkeyPatch, page: int) -> None:
+    """More may be free, or had, than one request reads."""
+    monkeypatch.setattr(limits, "THINGS_SLOTS", page)
+    for name in sorted(THINGS, reverse=True):
+        for alone in (True, False):
+            job = ask(lab, thing=name, exclusive=alone)
+            assert got(lab, job) == name
+            end(lab, job)
+    held = [ask(lab, thing=name) for name in sorted(THINGS)[:-1]]
+    last = ask(lab, thing=max(THINGS), exclusive=True)
+    assert [got(lab, job) for job in (*held, last)] == sorted(THINGS)
+
+
 ROW = Pool(name=BENCH, limit=4, names=("b1/1", "b1/2"), version=7)
 HAD = [Slot(pool=BENCH, name="b2/1", state=SlotState.HELD)]
 
@@ -340,8 +354,6 @@ HAD = [Slot(pool=BENCH, name="b2/1", state=SlotState.HELD)]
         (None, ROW, HAD, False),
         (replace(ROW, version=6), ROW, HAD, False),
         (ROW, replace(ROW, due=START), HAD, False),  # its slots are about to change
-        (ROW, ROW, HAD * (limits.THINGS_SLOTS - 1), True),
-        (ROW, ROW, HAD * limits.THINGS_SLOTS, False),  # there may be more than were read
     ],
 )
 def test_what_was_read_tells_which_things_are_free_as_a_whole_or_not(

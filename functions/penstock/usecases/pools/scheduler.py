@@ -432,10 +432,23 @@ def _read_slots(
     choices = grants.choosing_among(claims, name)
     is_whole = is_shared or any(choice.exclusive or choice.together for choice in choices)
     before = on.store.get(pool_key(name), Pool) if is_whole else None
-    cold = _free(on, name, "cold", limits.THINGS_SLOTS if choices or is_shared else most)
-    held = f"{SlotState.HELD}#"
-    had = on.store.find(pools.collection(name), held, Slot, limit=limits.THINGS_SLOTS) if is_whole else []
+    is_chosen = bool(choices) or is_shared
+    cold = _every_slot(on, name, "free#cold#") if is_chosen else _free(on, name, "cold", most)
+    had = _every_slot(on, name, f"{SlotState.HELD}#") if is_whole else []
     return before, cold, had
+
+
+def _every_slot(on: System, name: str, prefix: str) -> list[Slot]:
+    """All slots of a pool in one state: somebody may have chosen the last one. One request reads as many as the things
+    of a type may have together; a type of plain names may have more.
+    """
+    found: list[Slot] = []
+    while True:
+        after = found[-1].key.sk if found else ""
+        page = on.store.find(pools.collection(name), prefix, Slot, limit=limits.THINGS_SLOTS, after=after)
+        found += page
+        if len(page) < limits.THINGS_SLOTS:
+            return found
 
 
 def _known_whole(before: Pool | None, pool: Pool, had: list[Slot]) -> list[Slot] | None:
@@ -445,7 +458,7 @@ def _known_whole(before: Pool | None, pool: Pool, had: list[Slot]) -> list[Slot]
     change with the row only: all that it is to have were free, and one that is to go is held until it is gone. [SLOT-1]
     """
     is_settled = before is not None and before.version == pool.version and pool.due is None
-    return had if is_settled and len(had) < limits.THINGS_SLOTS else None
+    return had if is_settled else None
 
 
 def _free(on: System, name: str, rank: str, most: int) -> list[Slot]:
@@ -469,8 +482,9 @@ def _warm(on: System, name: str, kept: Warm, claims: Sequence[Claim]) -> list[Sl
     are_alike = kept.serves is Serves.SITE and not kept.least
     limit = most if are_alike else max(most, WARM)
     if grants.choosing_among(claims, name):
-        limit = limits.THINGS_SLOTS
-    found = on.store.find(pools.collection(name), "free#warm#", Slot, limit=limit)
+        found = _every_slot(on, name, "free#warm#")
+    else:
+        found = on.store.find(pools.collection(name), "free#warm#", Slot, limit=limit)
     return sorted(found, key=lambda slot: slot.since is None)
 
 

@@ -28,5 +28,5 @@ def nobody_switches_on_to_clean(patch: pytest.MonkeyPatch) -> None:
 
 
 def switches_what_another_pool_has(patch: pytest.MonkeyPatch) -> None:
-    """A host that the site moved is switched by its next pool while a job of the last one runs on it."""
-    patch.setattr(power, "_had_elsewhere", lambda *told: [])
+    """A host is switched while a job runs on it of another pool, or on a slot that the site took out."""
+    patch.setattr(power, "_had", lambda *told: [])

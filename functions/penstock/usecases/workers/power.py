@@ -51,10 +51,10 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     names = list(dict.fromkeys(slot.thing for slot in found))
     rows = rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
-    in_use = _in_use(on, stock, set(names) - here) | {
+    orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
+    in_use = _in_use(on, stock, set(names) - here, orders) | {
         row.name for row in rows.values() if isinstance(row, Host) and _is_in_use_elsewhere(on, row, name)
     }
-    orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
     away = [host for host in names if host not in here and host not in in_use]
     there = [slot.thing for slot in (*stock.free, *(slot for slot in found if slot.thing in here))]
@@ -62,28 +62,32 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
         _order_on(on, site, maker, host, orders.get(host))
 
 
-def _in_use(on: System, stock: Stock, names: Collection[str]) -> set[str]:
-    """Which of a pool's hosts that are away are in use. Only one that jobs share has a part that nobody has besides."""
-    if not stock.pool.share or not names:
+def _in_use(on: System, stock: Stock, names: Collection[str], orders: Mapping[str, PowerOrder]) -> set[str]:
+    """Which of a pool's hosts that are away are in use: one that jobs share, or shared, has a part that nobody has
+    besides. Where they share none any more, only those are looked at that their next order may cost their power.
+    [JOB-2]
+    """
+    asked = {name for name in names if stock.pool.share or (name in orders and orders[name].missed)}
+    if not asked:
         return set()
     held = stock.had if stock.had is not None else every_of(on, collection(stock.name), f"{SlotState.HELD}#", Slot)
-    return _kept_on(on, [slot for slot in held if slot.thing in names])
+    return _kept_on(on, [slot for slot in held if slot.thing in asked])
 
 
 def _is_in_use_elsewhere(on: System, host: Host, pool: str) -> bool:
     """Whether a host that the site moved to a pool is still in use in the last one. One that is away, and only to be
     cleaned up, is not: its agent can't without power, and the host serves nobody until then. [JOB-2] [UNIT-1]
     """
-    held = _had_elsewhere(on, host, pool)
+    held = _had(on, host.name, host.pool) if host.pool != pool else []
     return bool(held) and (host.away is None or bool(_kept_on(on, held)))
 
 
-def _had_elsewhere(on: System, host: Host, pool: str) -> list[Slot]:
-    """The slots of a host that somebody has in its last pool, if the site moved it."""
-    if host.pool == pool:
-        return []
-    held = every_of(on, collection(host.pool), f"{SlotState.HELD}#{host.name}", Slot)
-    return [slot for slot in held if slot.thing == host.name]
+def _had(on: System, host: str, pool: str) -> list[Slot]:
+    """The slots of a host that somebody has in a pool, also those that the site took out, and so in another number or
+    shape than the site wants now.
+    """
+    held = every_of(on, collection(pool), f"{SlotState.HELD}#{host}", Slot)
+    return [slot for slot in held if slot.thing == host]
 
 
 def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
@@ -112,8 +116,7 @@ def switch_on_to_clean(on: System, unit: Unit) -> None:
     pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if row is None or row.away is None or pool is None or pool.is_paused:
         return
-    held = on.store.find(collection(pool.name), f"{SlotState.HELD}#{host}/", Slot)
-    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, held):
+    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, _had(on, host, pool.name)):
         _order_on(on, site, maker, host, order)
 
 
@@ -158,7 +161,7 @@ def switch_idle_off(on: System, pool: Pool) -> None:
     idle = max(said.idle, timedelta(seconds=site.limits.boot))
     for order in cast("Iterable[PowerOrder]", away.values()):
         if power.is_left_on(order, None, idle, on.world.now()):
-            _off_if_left_on(on, maker, pool.name, order.host, idle)
+            _off_if_left_on(on, maker, order.host, idle)
 
 
 def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[Slot]]:
@@ -171,12 +174,15 @@ def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[
 
 
 def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle: timedelta) -> None:
-    """Note since when a host of which all slots are free is idle, or have it switched off."""
+    """Note since when a host of which all slots are free is idle, or have it switched off.
+
+    One that was divided otherwise may have a job on a slot that it has no more: that is read last. [JOB-2]
+    """
     host, order = on.store.get(host_key(name), Host), on.store.get(power_key(name), PowerOrder)
     if not hosts.is_available(host, slots[0].pool):
         return
     after = power.rest(order, name, sum(slot.fence for slot in slots), idle, on.world.now())
-    if after is None:
+    if after is None or _had(on, name, slots[0].pool):
         return
     written = Replace(order, after) if order else Create(after)
     if after.is_on:
@@ -186,9 +192,10 @@ def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle:
         on.queues.schedule({"do": "resize", "pool": slots[0].pool})
 
 
-def _off_if_left_on(on: System, maker: str, pool: str, name: str, idle: timedelta) -> None:
-    """Have a host of a pool switched off that is on and away. Its agent that comes changes the order, so that is read
-    first: then either this comes first, and the agent is not let in, or nothing is written. [JOB-2]
+def _off_if_left_on(on: System, maker: str, name: str, idle: timedelta) -> None:
+    """Have a host switched off that is on and away, and of which nobody has a slot. Its agent that comes changes the
+    order, so that is read first: then either this comes first, and the agent is not let in, or nothing is written.
+    [JOB-2]
     """
     order = on.store.get(power_key(name), PowerOrder)
     host, now = on.store.get(host_key(name), Host), on.world.now()
@@ -196,7 +203,7 @@ def _off_if_left_on(on: System, maker: str, pool: str, name: str, idle: timedelt
     assert order, "its row is never deleted"
     if is_there or not power.is_left_on(order, host.away if host else None, idle, now):
         return
-    if host and _had_elsewhere(on, host, pool):
+    if host and _had(on, name, host.pool):
         return
     if on.store.commit([Replace(order, power.switch_off(order, now))]):
         on.queues.power(name, maker=maker)

@@ -1,0 +1,151 @@
+"""A host that the site divides otherwise while a job runs on it, and a controller that switches it. [JOB-2]"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from penstock.domain.jobs.jobs import State
+from penstock.domain.units.power import power_key
+from penstock.domain.units.units import UnitState, unit_key
+from penstock.testing.site import site_toml
+from penstock.testing.twin import Twin
+from penstock.usecases.workers import power
+from tests.controllers.benches import FaultyBenches
+from tests.controllers.switched import ADA, NAMES, after, order_of, posts, site
+from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, host_of
+from tests.usecases.steps import job_of, submit, worker_of
+
+HALVES = {"parts": 2}
+QUARTERS = {"parts": 4}
+
+
+@pytest.fixture
+def benches() -> Iterator[FaultyBenches]:
+    made = FaultyBenches(*NAMES)
+    yield made
+    made.end()
+
+
+def divide(twin: Twin, benches: FaultyBenches, share: object) -> None:
+    """The site divides its one host so; not at all with None."""
+    given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
+    target = SHARED | {"names": ["bench-7"], "share": share}
+    found = {key: value for key, value in target.items() if value is not None}
+    apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": found}))
+
+
+def waits(twin: Twin, cpus: int = 1) -> str:
+    job = submit(twin, ADA, target="lab", machine={"cpus": cpus}, retries=0)
+    twin.run()
+    return job
+
+
+def begins(twin: Twin, job: str) -> Bench:
+    """The agent of a job's worker, which says hello."""
+    number = worker_of(twin, job).lease.slot.partition("/")[2]
+    found = Part(twin, "bench-7", int(number)) if number else Bench(twin)
+    assert found.do() == "work"
+    assert found.hello() == job
+    return found
+
+
+def changed(benches: FaultyBenches, before: object, share: object) -> tuple[Twin, str, Bench]:
+    """A job runs on a slot that the host has no more; all that it has now is nobody's."""
+    twin = site(benches)
+    divide(twin, benches, before)
+    jobs = [waits(twin) for _ in range(4 if before else 1)]
+    Bench(twin).ask()
+    found = {job: begins(twin, job) for job in jobs}
+    *others, job = sorted(jobs, key=lambda job: worker_of(twin, job).lease.slot)
+    for other in others:
+        found[other].report(other)
+        assert found[other].clean().do == "forget"
+    divide(twin, benches, share)
+    Bench(twin).ask()
+    return twin, job, found[job]
+
+
+def works(twin: Twin, agent: Bench, job: str, times: int, *, is_there: bool) -> None:
+    """The job's agent is heard, and that of its host, if it is there."""
+    for _ in range(times):
+        twin.pass_time(40)
+        if is_there:
+            Bench(twin).ask()
+        agent.beat(job)
+        after(twin, 1)
+
+
+CHANGES = pytest.mark.parametrize(
+    ("before", "share"), [(QUARTERS, HALVES), (QUARTERS, None), (None, QUARTERS)], ids=["fewer", "whole", "shared"]
+)
+
+
+@CHANGES
+@pytest.mark.parametrize("is_there", [True, False])
+def test_it_is_not_switched_off_under_the_job(
+    benches: FaultyBenches, before: object, share: object, is_there: bool
+) -> None:
+    """Whether its own agent is there, and all that it has now is free, or silent, and all of it is away."""
+    twin, job, agent = changed(benches, before, share)
+    works(twin, agent, job, 40, is_there=is_there)
+    assert posts(benches) == ["bench-7/on"]
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_it_is_idle_from_when_the_job_has_ended(benches: FaultyBenches) -> None:
+    twin, job, agent = changed(benches, QUARTERS, HALVES)
+    works(twin, agent, job, 40, is_there=True)
+    agent.report(job)
+    assert agent.clean().do == "forget"
+    for switched in (["bench-7/on"], ["bench-7/on", "bench-7/off"]):
+        for _ in range(8):
+            Bench(twin).ask()
+            after(twin, 55)
+        assert posts(benches) == switched
+
+
+def silent(benches: FaultyBenches, before: object, share: object) -> tuple[Twin, str, Bench]:
+    """The host's own agent fell silent, after the host did not come for once: the next order may cost it its power."""
+    twin, job, agent = changed(benches, before, share)
+    works(twin, agent, job, 8, is_there=False)
+    assert host_of(twin).away
+    twin.store.rows[power_key("bench-7")] = replace(order_of(twin), missed=1)
+    return twin, job, agent
+
+
+@CHANGES
+def test_one_that_did_not_come_is_not_switched_on_under_the_job(
+    benches: FaultyBenches, before: object, share: object
+) -> None:
+    """One that did not come may be switched off first."""
+    twin, job, _ = silent(benches, before, share)
+    waits(twin)
+    assert posts(benches) == ["bench-7/on"]
+    assert job_of(twin, job).state is State.RUNNING
+
+
+def test_once_the_job_is_lost_it_is_switched_on_for_who_waits(benches: FaultyBenches) -> None:
+    """Only the host's agent can remove what the job left on a part, and it can't without power."""
+    twin, job, _ = silent(benches, QUARTERS, None)
+    waits(twin)
+    after(twin, 45, times=5)
+    assert job_of(twin, job).is_settled
+    assert (order_of(twin).serial, "bench-7/on") == (2, posts(benches)[-1])
+
+
+def test_it_is_not_switched_on_to_clean_a_part_while_the_whole_of_it_is_in_use(benches: FaultyBenches) -> None:
+    """What was a part has something that a job left, and the job on the whole of it must not lose its power."""
+    twin, job, _ = silent(benches, None, QUARTERS)
+    whole = worker_of(twin, job)
+    left = replace(
+        whole, id=f"{whole.id[:-4]}left", state=UnitState.DIRTY, lease=replace(whole.lease, slot="bench-7/1")
+    )
+    twin.store.rows[unit_key(left.id)] = left
+    power.switch_on_to_clean(twin.on, left)
+    assert order_of(twin).serial == 1
+    twin.store.rows[unit_key(whole.id)] = replace(whole, state=UnitState.DIRTY)
+    power.switch_on_to_clean(twin.on, left)
+    assert order_of(twin).serial == 2

@@ -603,6 +603,21 @@ def test_a_resize_that_saw_the_host_before_frees_nothing(benches: FaultyBenches)
     assert states(twin)["bench-7"] == "away"
 
 
+def test_one_whose_controller_never_confirms_keeps_nobody_waiting(benches: FaultyBenches) -> None:
+    """QUEUE-1: another host is switched on, once that one should have come. It is asked for as before."""
+    twin, _ = idle_since_long(benches)
+    benches.on("POST", lambda asked: "bench-7" in asked.path and asked.say(202, {"reason": "stuck"}, Retry_After="60"))
+    after(twin, 1)
+    waits(twin)
+    after(twin, 60, times=9)
+    assert set(posts(benches)) == {"bench-7/off", "bench-7/on"}
+    after(twin, 60, times=3)
+    assert posts(benches).count("bench-8/on") == 1
+    before = posts(benches).count("bench-7/on")
+    after(twin, 60, times=2)
+    assert posts(benches).count("bench-7/on") == before + 2
+
+
 def test_a_controller_that_is_down_is_asked_to_switch_off_until_it_answers(benches: FaultyBenches) -> None:
     twin, bench = idle_since_long(benches)
     benches.on("POST", lambda asked: asked.raw(500, b"<html>"))

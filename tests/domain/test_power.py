@@ -160,6 +160,16 @@ def test_pauses_grow(failures: int, minutes: int) -> None:
     assert power.pause(failures) == minutes * MINUTE
 
 
+def test_a_host_counts_as_coming_only_until_it_was_to_come() -> None:
+    """QUEUE-1: one that is shut is asked for until that is confirmed, however long its controller takes."""
+    shut = power.begin(power.switch_on(OFF, "bench-7", NOW, BOOT), NOW)
+    early = power.wait(shut, "soon", 30, NOW + BOOT - MINUTE)
+    late = power.wait(early, "soon", 30, NOW + BOOT)
+    assert (early.is_coming, late.is_coming, late.due) == (True, False, NOW + BOOT + timedelta(seconds=30))
+    assert not power.may_be_switched_on(late, NOW + 2 * BOOT), "it is asked for already"
+    assert power.wait(replace(late, is_on=False, until=None), "soon", 30, NOW + BOOT).again is None
+
+
 def test_what_failed_is_asked_for_again_if_somebody_waits_or_by_itself_while_it_is_shut() -> None:
     failed = power.fail(ASKED, "no answer", NOW)
     assert (failed.tries, failed.due, failed.again, failed.why) == (1, None, NOW + MINUTE, "no answer")

@@ -215,8 +215,13 @@ def confirm(order: PowerOrder, now: datetime, boot: timedelta) -> PowerOrder:
 
 
 def wait(order: PowerOrder, why: str | None, seconds: int, now: datetime) -> PowerOrder:
-    """An order that takes a while: the controller is asked again in some seconds."""
-    return replace(order, due=now + timedelta(seconds=seconds), why=_short(why), again=None)
+    """An order that takes a while: the controller is asked again in some seconds.
+
+    A host that was to come by now counts as coming no longer, so that others take its place. [QUEUE-1]
+    """
+    due = now + timedelta(seconds=seconds)
+    is_late = order.until is not None and order.until <= now
+    return replace(order, due=due, why=_short(why), again=due if is_late else None)
 
 
 def fail(order: PowerOrder, why: str, now: datetime, after: timedelta | None = None) -> PowerOrder:

@@ -137,15 +137,14 @@ def test_once_the_job_is_lost_it_is_switched_on_for_who_waits(benches: FaultyBen
 
 
 def test_it_is_not_switched_on_to_clean_a_part_while_the_whole_of_it_is_in_use(benches: FaultyBenches) -> None:
-    """What was a part has something that a job left, and the job on the whole of it must not lose its power."""
+    """What was a part has something that a job left, and the job on the whole of it must not lose its power. Nor must
+    the host, while its controller cleans all of it; unless there is none any more.
+    """
     twin, job, _ = silent(benches, None, QUARTERS)
     whole = worker_of(twin, job)
-    left = replace(
-        whole, id=f"{whole.id[:-4]}left", state=UnitState.DIRTY, lease=replace(whole.lease, slot="bench-7/1")
-    )
-    twin.store.rows[unit_key(left.id)] = left
-    power.switch_on_to_clean(twin.on, left)
-    assert order_of(twin).serial == 1
-    twin.store.rows[unit_key(whole.id)] = replace(whole, state=UnitState.DIRTY)
-    power.switch_on_to_clean(twin.on, left)
-    assert order_of(twin).serial == 2
+    ended = replace(whole, state=UnitState.DIRTY)
+    left = replace(ended, id=f"{whole.id[:-4]}left", lease=replace(whole.lease, slot="bench-7/1"))
+    for after_that, serial in ((whole, 1), (ended, 1), (replace(ended, maker="gone"), 2)):
+        twin.store.rows[unit_key(whole.id)] = after_that
+        power.switch_on_to_clean(twin.on, left)
+        assert order_of(twin).serial == serial

@@ -11,6 +11,7 @@ import pytest
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.units.power import PowerOrder, power_key
+from penstock.domain.units.units import UnitState
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.workers import power
@@ -178,6 +179,20 @@ def test_one_whose_agent_is_cleaning_up_is_not_switched_on_for_who_waits_for_its
     assert bench.do() == "clean"
     waits_for(twin, "new")
     assert posts(benches) == ["bench-8/on"]
+
+
+def test_one_that_its_controller_is_cleaning_is_not_switched_on_for_who_waits_for_its_next_target(
+    benches: FaultyBenches,
+) -> None:
+    """UNIT-2: it has no agent while its disk is written, and an order could have it switched off meanwhile."""
+    twin, job, bench = moved(benches, shared=False)
+    last_of_all(twin)
+    benches.on("POST", lambda asked: asked.path.endswith("/clean") and asked.say(202, {}, Retry_After="60"))
+    bench.report(job)
+    waits_for(twin, "new")
+    after(twin, 60, times=20)
+    assert worker_of(twin, job).state is UnitState.DIRTY
+    assert (order_of(twin).serial, "bench-8/on" in posts(benches)) == (1, True)
 
 
 def test_no_other_is_switched_on_while_one_that_nobody_has_is_about_to_come(benches: FaultyBenches) -> None:

@@ -52,8 +52,8 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     rows = rows_at(on, [key for host in names for key in (host_key(host), power_key(host))])
     here = {row.name for row in rows.values() if isinstance(row, Host) and hosts.is_available(row, name)}
     orders = {row.host: row for row in rows.values() if isinstance(row, PowerOrder) and row.host not in here}
-    in_use = _in_use(on, stock, set(names) - here, orders) | {
-        row.name for row in rows.values() if isinstance(row, Host) and _is_in_use_elsewhere(on, row, name)
+    in_use = _in_use(on, site, stock, set(names) - here, orders) | {
+        row.name for row in rows.values() if isinstance(row, Host) and _is_in_use_elsewhere(on, site, row, name)
     }
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
     away = [host for host in names if host not in here and host not in in_use]
@@ -62,7 +62,7 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
         _order_on(on, site, maker, host, orders.get(host))
 
 
-def _in_use(on: System, stock: Stock, names: Collection[str], orders: Mapping[str, PowerOrder]) -> set[str]:
+def _in_use(on: System, site: Site, stock: Stock, names: Collection[str], orders: Mapping[str, PowerOrder]) -> set[str]:
     """Which of a pool's hosts that are away are in use: one that jobs share, or shared, has a part that nobody has
     besides. Where they share none any more, only those are looked at that their next order may cost their power.
     [JOB-2]
@@ -71,15 +71,15 @@ def _in_use(on: System, stock: Stock, names: Collection[str], orders: Mapping[st
     if not asked:
         return set()
     held = stock.had if stock.had is not None else every_of(on, collection(stock.name), f"{SlotState.HELD}#", Slot)
-    return _kept_on(on, [slot for slot in held if slot.thing in asked])
+    return _kept_on(on, site, [slot for slot in held if slot.thing in asked])
 
 
-def _is_in_use_elsewhere(on: System, host: Host, pool: str) -> bool:
+def _is_in_use_elsewhere(on: System, site: Site, host: Host, pool: str) -> bool:
     """Whether a host that the site moved to a pool is still in use in the last one. One that is away, and only to be
-    cleaned up, is not: its agent can't without power, and the host serves nobody until then. [JOB-2] [UNIT-1]
+    cleaned up by its agent, is not: that can't without power, and the host serves nobody until then. [JOB-2] [UNIT-1]
     """
     held = _had(on, host.name, host.pool) if host.pool != pool else []
-    return bool(held) and (host.away is None or bool(_kept_on(on, held)))
+    return bool(held) and (host.away is None or bool(_kept_on(on, site, held)))
 
 
 def _had(on: System, host: str, pool: str) -> list[Slot]:
@@ -90,14 +90,22 @@ def _had(on: System, host: str, pool: str) -> list[Slot]:
     return [slot for slot in held if slot.thing == host]
 
 
-def _kept_on(on: System, held: Sequence[Slot]) -> set[str]:
-    """The hosts of these slots that must not lose their power: a worker may be at work there, or an operator. [JOB-2]
+def _kept_on(on: System, site: Site, held: Sequence[Slot]) -> set[str]:
+    """The hosts of these slots that must not lose their power: a worker may be at work there, an operator, or the
+    controller that cleans a whole host. [JOB-2] [UNIT-2]
 
     A host that did not come may be switched off first. It is away, so no worker begins there meanwhile.
     """
     units = cast("Iterable[Unit]", rows_at(on, [unit_key(str(slot.unit)) for slot in held]).values())
-    ended = {unit.id for unit in units if unit.state is UnitState.DIRTY and not unit.hold}
-    return {slot.thing for slot in held if slot.unit not in ended}
+    ended = (unit for unit in units if unit.state is UnitState.DIRTY and not unit.hold)
+    idle = {unit.id for unit in ended if not _is_cleaned_outside(site, unit)}
+    return {slot.thing for slot in held if slot.unit not in idle}
+
+
+def _is_cleaned_outside(site: Site, unit: Unit) -> bool:
+    """Whether a controller cleans up after a worker, which had a whole host, whatever the power of that. [UNIT-2]"""
+    maker = site.factories.get(unit.maker)
+    return maker is not None and maker.has_controller and thing_of(unit.lease.slot) == unit.lease.slot
 
 
 def switch_on_to_clean(on: System, unit: Unit) -> None:
@@ -116,7 +124,7 @@ def switch_on_to_clean(on: System, unit: Unit) -> None:
     pool = on.store.get(pool_key(unit.lease.pool), Pool)
     if row is None or row.away is None or pool is None or pool.is_paused:
         return
-    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, _had(on, host, pool.name)):
+    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, site, _had(on, host, pool.name)):
         _order_on(on, site, maker, host, order)
 
 

@@ -10,6 +10,7 @@ from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.grants import Pick
 from penstock.domain.pools.pools import Claim, Pool, Sharing, Slot, SlotState, collection
+from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.testing.site import site_toml
@@ -462,3 +463,24 @@ def test_a_second_machine_waits_while_a_worker_of_the_first_cannot_be_read(
     monkeypatch.setattr(twin.store, "rows_at", lambda keys: {})
     with pytest.raises(Refused, match="is served by another agent"):
         Bench(twin, mine.name, "n").ask()
+
+
+def test_a_host_that_the_site_took_out_hears_of_its_parts_until_they_are_clean(twin: Twin, ada: User) -> None:
+    """UNIT-1: its agent did not know of one when the name went, and nobody else can clean it."""
+    job = order(twin, ada, machine={"cpus": 1}, retries=0)
+    mine = part(twin, job)
+    apply(twin, site(names=[name for name in ("bench-7", "bench-8") if name != mine.name]))
+    host = Bench(twin, mine.name)
+    for _ in range(12):
+        said = host.ask()
+        assert (said.do, said.parts, said.busy) == ("wait", None, (mine.part,))
+        mine.ask()
+        sweep(twin, 61)
+    assert job_of(twin, job).is_settled
+    mine.worker = worker_of(twin, job).id
+    assert mine.clean().do == "forget"
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert held(twin) == []
+    with pytest.raises(Refused, match="host") as refused:
+        host.ask()
+    assert refused.value.status == 404

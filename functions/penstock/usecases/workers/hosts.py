@@ -54,7 +54,7 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
     parts = target.share.parts if target and target.share else None
     busy = presence.busy_parts(on, host) if not status.part else ()
     answer = replace(_instruct(on, host, status, site), parts=parts, busy=busy or None)
-    if target is None and answer.worker is None:
+    if target is None and answer.worker is None and not busy:
         raise not_found("host", name)
     if status.leaving:
         presence.sign_off(on, host)

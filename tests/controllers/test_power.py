@@ -41,7 +41,7 @@ from tests.controllers.switched import (
 )
 from tests.usecases.lab_hosts import Bench, apply, host_of, states
 from tests.usecases.steps import submit, told, worker_of
-from tests.wells.faulty import ANYBODY
+from tests.wells.faulty import ANYBODY, Asked
 from tests.wells.service import SURROUNDINGS
 
 GOOD = {"url": "https://lab.example.com/penstock", "secret": "secretsmanager:penstock/lab"}
@@ -517,6 +517,42 @@ def test_a_host_that_somebody_switched_on_by_hand_stays_on(benches: FaultyBenche
     after(twin, 60, times=30)
     assert states(twin)["bench-7"] == "away"
     assert posts(benches) == []
+
+
+def test_so_does_one_that_penstock_had_switched_off_before(benches: FaultyBenches) -> None:
+    """Until its agent answers: what was ordered before says nothing of who switched it on since."""
+    twin, bench = idle_since_long(benches)
+    after(twin, 1)
+    assert posts(benches) == ["bench-7/off"]
+    bench.ask()
+    bench.ask(leaving=True)
+    after(twin, 60, times=40)
+    assert (states(twin)["bench-7"], posts(benches)) == ("away", ["bench-7/off"])
+
+
+@pytest.mark.parametrize("status", [202, 500])
+@pytest.mark.parametrize("comes", [True, False])
+def test_a_host_whose_controller_never_said_that_it_is_on_does_not_stay_on(
+    benches: FaultyBenches, status: int, comes: bool
+) -> None:
+    """Its answer was lost, or it takes a while; the agent comes before, or not at all."""
+    twin = site(benches, {"idle": "20m"}, names=["bench-7"])
+
+    def acts_and_says_no(asked: Asked) -> bool:
+        asked.act()
+        return asked.say(status, {}, Retry_After="30")
+
+    benches.on("POST", acts_and_says_no)
+    job = waits(twin)
+    cancel.cancel(twin.on, ADA, job)
+    twin.run()
+    if comes:
+        Bench(twin).ask()
+    after(twin, 31, times=21)
+    assert benches.lit == ["bench-7"]
+    benches.faults.clear()
+    after(twin, 60, times=30)
+    assert (benches.lit, posts(benches)[-1], order_of(twin).done is None) == ([], "bench-7/off", False)
 
 
 @pytest.mark.parametrize("said", [True, {}, None])

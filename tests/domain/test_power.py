@@ -294,14 +294,20 @@ def test_a_host_is_switched_off_when_it_was_idle_for_long_enough() -> None:
         (DONE, None, 60, False),
         (power.miss(DONE, NOW), None, 60, True),
         (IDLE, NOW, 60, False),
-        (FAILED, None, 60, False),
+        (FAILED, None, 1.9, False),
+        (FAILED, None, 2, True),
+        (power.miss(ASKED, NOW), None, 60, True),
+        (power.arrive(ASKED, NOW), None, 60, True),
+        (power.arrive(ON, NOW + MINUTE), None, 2.9, False),
+        (power.arrive(ON, NOW + MINUTE), None, 3, True),
         (power.confirm(OFF, NOW, BOOT), None, 60, False),
+        (power.arrive(power.confirm(power.begin(OFF, NOW), NOW, BOOT), NOW), None, 60, False),
     ],
 )
 def test_a_host_that_was_switched_on_and_is_away_for_so_long_is_left_on(
     order: PowerOrder, away: datetime | None, minutes: float, is_left_on: bool
 ) -> None:
-    """Not one that is awaited still, that nobody switched on, or of which nobody knows whether it is on."""
+    """Also if its controller never said so. Not one that is awaited still, or that somebody else switched on."""
     assert power.is_left_on(order, away, 2 * MINUTE, NOW + minutes * MINUTE) is is_left_on
 
 

@@ -62,9 +62,9 @@ class PowerOrder(Row):
     """The last order for a host's power.
 
     `since`: when it was given; `due`: when its next step is, None at rest. `asked`: when the controller was asked last;
-    `done`: when it said that it is done. `until`: by when the host is to come. `is_shut`: it may still lose its power.
-    `missed`: how often in a row it did not come in time; `tries`: how often in a row the controller failed; `why`: what
-    came of the last; `again`: before when nobody has it switched on again.
+    `done`: when it said that it is done, or the host came before. `until`: by when the host is to come. `is_shut`: it
+    may still lose its power. `missed`: how often in a row it did not come in time; `tries`: how often in a row the
+    controller failed; `why`: what came of the last; `again`: before when nobody has it switched on again.
     `idle` is since when a host that is on is free, which it was all along if its slot has the same `fence`.
     """
 
@@ -244,13 +244,15 @@ def miss(order: PowerOrder, now: datetime) -> PowerOrder:
 
 
 def arrive(order: PowerOrder, now: datetime) -> PowerOrder:
-    """The order of a host whose agent connects: it is on, whoever switched it on."""
+    """The order of a host whose agent connects: it is on. If it was to be off, somebody else switched it on.
+
+    One that comes before its controller has confirmed that confirms it itself.
+    """
     if order.is_shut:
         raise ValueError(f"{order.host} may still lose its power")
-    since = order.since if order.is_on else now
-    return replace(
-        order, is_on=True, since=since, due=None, until=None, missed=0, tries=0, why=None, again=None, idle=None
-    )
+    done = order.done or (now if order.due else None)
+    base = replace(order, done=done) if order.is_on else replace(order, is_on=True, since=now, asked=None, done=None)
+    return replace(base, due=None, until=None, missed=0, tries=0, why=None, again=None, idle=None)
 
 
 def settle(order: PowerOrder) -> PowerOrder:
@@ -272,11 +274,13 @@ def rest(was: PowerOrder | None, host: str, fence: int, idle: timedelta, now: da
 def is_left_on(order: PowerOrder, away: datetime | None, idle: timedelta, now: datetime) -> bool:
     """Whether a host was switched on, and nothing of it was heard for so long that it is to be switched off again.
 
-    `away` is since when it is, None if it never came.
+    Its controller may have done so, even if it never said that it is done. `away` is since when the host is, None if it
+    never came.
     """
-    if not order.is_on or order.done is None or order.due is not None:
+    asked = order.done or order.asked
+    if not order.is_on or asked is None or order.due is not None:
         return False
-    return now - max(order.done, away or order.done) >= idle
+    return now - max(asked, away or asked) >= idle
 
 
 def pause(failures: int) -> timedelta:

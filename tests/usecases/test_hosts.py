@@ -369,6 +369,41 @@ def lease_of(twin: Twin, unit: Unit) -> LeaseState:
     return lease_now(twin.store.rows, found).state
 
 
+def test_a_host_ends_a_worker_whose_agent_hangs(twin: Twin, ada: User) -> None:
+    """UNIT-1: a lease after its job was lost, and not before: until then it may end itself."""
+    job = order(twin, ada, retries=0)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    assert bench.hello() == job
+    while not job_of(twin, job).is_settled:
+        assert bench.do() == "wait"
+        sweep(twin, 30)
+    since = worker_of(twin, job).since
+    while twin.world.now() < since + timedelta(seconds=LEASE - 30):
+        assert bench.do() == "wait"
+        sweep(twin, 10)
+    sweep(twin, 30)
+    assert bench.do() == "clean", "it still says that its worker works"
+    assert bench.clean().do == "forget"
+    assert worker_of(twin, job).state is UnitState.GONE
+    assert states(twin)["bench-7"] == "free"
+
+
+def test_not_one_that_an_operator_holds(twin: Twin, ada: User, root: User) -> None:
+    """UNIT-3: also if its agent hangs."""
+    job = order(twin, ada, retries=0)
+    bench = Bench(twin)
+    bench.ask()
+    assert bench.do() == "work"
+    assert bench.hello() == job
+    maintenance.hold(twin.on, root, UnitKind.WORKER, bench.worker, "to see", 7200)
+    for _ in range(20):
+        assert bench.do() == "wait"
+        sweep(twin, 60)
+    assert worker_of(twin, job).state is UnitState.DIRTY
+
+
 def test_a_name_that_is_taken_out_while_it_is_held(twin: Twin, ada: User) -> None:
     bench = Bench(twin)
     bench.ask()

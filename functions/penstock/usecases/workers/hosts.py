@@ -71,9 +71,19 @@ def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInst
         return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
     if not status.worker:
         return _without_worker(on, unit, status, site)
-    if status.stage == "working":
-        return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
-    return _after_worker(on, host, unit, status, site)
+    if status.stage != "working":
+        return _after_worker(on, host, unit, status, site)
+    if _is_hung(on, unit, bounds):
+        return _clean_up(on, unit, bounds)
+    return HostInstruction("wait", bounds.heartbeat, bounds.lease, unit.id)
+
+
+def _is_hung(on: System, unit: Unit, bounds: Limits) -> bool:
+    """Whether a worker's agent still lives that should have ended itself, a lease after it lost its job: then its host
+    ends it. A job that may become root can stop it. [UNIT-1]
+    """
+    is_over = unit.state is UnitState.DIRTY and unit.cleaning.begun is not None
+    return is_over and on.world.now() >= unit.since + timedelta(seconds=bounds.lease)
 
 
 def _without_work(on: System, host: Host, part: int, bounds: Limits) -> HostInstruction:

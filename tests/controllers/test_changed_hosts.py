@@ -8,14 +8,17 @@ from dataclasses import replace
 import pytest
 
 from penstock.domain.jobs.jobs import State
-from penstock.domain.units.power import power_key
+from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units.power import PowerOrder, power_key
 from penstock.domain.units.units import UnitState, unit_key
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
+from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import power
 from tests.controllers.benches import FaultyBenches
 from tests.controllers.switched import ADA, NAMES, after, order_of, posts, site
-from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, host_of
+from tests.usecases.lab_hosts import IMAGE, SHARED, Bench, Part, apply, host_of, states
+from tests.usecases.races import before_the_next_get
 from tests.usecases.steps import job_of, submit, worker_of
 
 HALVES = {"parts": 2}
@@ -105,6 +108,41 @@ def test_it_is_idle_from_when_the_job_has_ended(benches: FaultyBenches) -> None:
             Bench(twin).ask()
             after(twin, 55)
         assert posts(benches) == switched
+
+
+def about_to_go(benches: FaultyBenches) -> tuple[Twin, Pool]:
+    """The host, with two parts, was idle for so long that it is to be switched off now."""
+    twin = site(benches)
+    divide(twin, benches, HALVES)
+    for _ in range(11):
+        Bench(twin).ask()
+        after(twin, 55)
+    twin.pass_time(60)
+    pool = twin.store.get(pool_key("target/lab"), Pool)
+    assert pool
+    return twin, pool
+
+
+def test_one_that_gets_more_parts_while_it_is_switched_off_stays_on(benches: FaultyBenches) -> None:
+    """SLOT-1: they would stay free, and be granted, while the host goes off."""
+    twin, pool = about_to_go(benches)
+    before_the_next_get(twin, PowerOrder, lambda: divide(twin, benches, QUARTERS))
+    power.switch_idle_off(twin.on, pool)
+    assert (order_of(twin).is_on, host_of(twin).away) == (True, None)
+    assert [states(twin)[f"bench-7/{part}"] for part in (1, 2, 3, 4)] == ["free"] * 4
+
+
+@pytest.mark.parametrize("change", ["none", "it is paused", "it is gone"])
+def test_none_of_a_pool_that_changed_since_is_switched_off(benches: FaultyBenches, change: str) -> None:
+    """An operator pauses it, or the site has it no more, after the sweep found it."""
+    twin, pool = about_to_go(benches)
+    match change:
+        case "it is paused":
+            site_apply.pause(twin.on, pool.name, paused=True)
+        case "it is gone":
+            del twin.store.rows[pool.key]
+    power.switch_idle_off(twin.on, pool)
+    assert order_of(twin).is_on is (change != "none")
 
 
 def silent(benches: FaultyBenches, before: object, share: object) -> tuple[Twin, str, Bench]:

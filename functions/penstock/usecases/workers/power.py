@@ -156,16 +156,19 @@ def switch_idle_off(on: System, pool: Pool) -> None:
     """Have those of a pool's hosts switched off that were idle for long enough, while nobody waits for the pool: those
     that are free, and those that are on and away. Who is away may be about to come, so that is no less than a host may
     take to boot. All hosts of a paused pool stay on: an operator works at them.
+
+    The pool's row is read before its slots: who makes more of them meanwhile writes it. [SLOT-1]
     """
-    if not pool.hosts or pool.is_paused:
+    row = on.store.get(pool.key, Pool) if pool.hosts else None
+    if row is None or row.is_paused:
         return
     site = current_site(on)
     maker, said = _switched(site, _target_of(site, pool.name))
     if said is None or said.idle is None or on.store.find(collection(pool.name), WAITING, Claim, limit=1):
         return
-    for name, slots in _whole_hosts(on, pool, SlotState.FREE).items():
-        _off_if_idle(on, maker, name, slots, said.idle)
-    away = rows_at(on, [power_key(name) for name in _whole_hosts(on, pool, SlotState.AWAY)])
+    for name, slots in _whole_hosts(on, row, SlotState.FREE).items():
+        row = _off_if_idle(on, maker, row, name, slots, said.idle)
+    away = rows_at(on, [power_key(name) for name in _whole_hosts(on, row, SlotState.AWAY)])
     idle = max(said.idle, timedelta(seconds=site.limits.boot))
     for order in cast("Iterable[PowerOrder]", away.values()):
         if power.is_left_on(order, None, idle, on.world.now()):
@@ -181,23 +184,27 @@ def _whole_hosts(on: System, pool: Pool, state: SlotState) -> Mapping[str, list[
     return {name: slots for name, slots in found.items() if len(slots) >= parts}
 
 
-def _off_if_idle(on: System, maker: str, name: str, slots: Sequence[Slot], idle: timedelta) -> None:
-    """Note since when a host of which all slots are free is idle, or have it switched off.
+def _off_if_idle(on: System, maker: str, pool: Pool, name: str, slots: Sequence[Slot], idle: timedelta) -> Pool:
+    """Note since when a host of which all slots are free is idle, or have it switched off; the pool's row after that.
 
     One that was divided otherwise may have a job on a slot that it has no more: that is read last. [JOB-2]
     """
     host, order = on.store.get(host_key(name), Host), on.store.get(power_key(name), PowerOrder)
-    if not hosts.is_available(host, slots[0].pool):
-        return
+    if not hosts.is_available(host, pool.name):
+        return pool
     after = power.rest(order, name, sum(slot.fence for slot in slots), idle, on.world.now())
-    if after is None or _had(on, name, slots[0].pool):
-        return
+    if after is None or _had(on, name, pool.name):
+        return pool
     written = Replace(order, after) if order else Create(after)
     if after.is_on:
         on.store.commit([written])
-    elif on.store.commit([written, *_leave(on, slots, host)]):
-        on.queues.power(name, maker=maker)
-        on.queues.schedule({"do": "resize", "pool": slots[0].pool})
+        return pool
+    left = replace(pool, due=on.world.now() + STEP_WITHIN)
+    if not on.store.commit([written, Replace(pool, left), *_leave(on, slots, host)]):
+        return pool
+    on.queues.power(name, maker=maker)
+    on.queues.schedule({"do": "resize", "pool": pool.name})
+    return replace(left, version=pool.version + 1)
 
 
 def _off_if_left_on(on: System, maker: str, name: str, idle: timedelta) -> None:
@@ -221,16 +228,13 @@ def _leave(on: System, slots: Sequence[Slot], host: Host | None) -> Iterator[Cha
     """The changes after which nothing is granted on a host any more, in one commit with the order to switch it off:
     before anybody asks that it loses its power. [JOB-2] [SLOT-1]
 
-    The pool's row is written, so that a resize that saw the host before frees nothing; and its slots, so that either
-    this or a grant comes first.
+    The pool's row is written with them, so that a resize that saw the host before frees nothing, and none makes more
+    slots meanwhile; and its slots, so that either this or a grant comes first.
     """
-    now, pool = on.world.now(), on.store.get(pool_key(slots[0].pool), Pool)
     assert host, "it is there"
-    assert pool, "it has slots"
-    yield Replace(host, hosts.disconnect(host, now))
+    yield Replace(host, hosts.disconnect(host, on.world.now()))
     for slot in slots:
         yield from pools.move(slot, replace(slot, state=SlotState.AWAY))
-    yield Replace(pool, replace(pool, due=now + STEP_WITHIN))
 
 
 def step(on: System, name: str) -> None:

@@ -9,10 +9,12 @@ import pytest
 from penstock.domain.commands import AgentHost
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.grants import Pick
-from penstock.domain.pools.pools import Claim, Pool, Sharing, Slot, SlotState, collection
+from penstock.domain.pools.pools import Claim, Pool, Sharing, Slot, SlotName, SlotState, collection, pool_key
+from penstock.domain.units.power import PowerOrder
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Replace
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
@@ -20,8 +22,8 @@ from penstock.usecases.pools import serving
 from penstock.usecases.pools.serving import Turn
 from penstock.usecases.units import bells
 from penstock.usecases.workers import hosts
-from tests.usecases.lab_hosts import IMAGE, LEASE, SHARED, Bench, Part, apply, lab, states
-from tests.usecases.races import before_the_next_read, before_the_next_write_of
+from tests.usecases.lab_hosts import IMAGE, LEASE, SHARED, Bench, Part, apply, host_of, lab, states
+from tests.usecases.races import before_the_next_get, before_the_next_read, before_the_next_write_of
 from tests.usecases.steps import job_of, submit, sweep, worker_of
 
 OWN = f"registry.example.com/rust@sha256:{'b' * 64}"
@@ -484,3 +486,22 @@ def test_a_host_that_the_site_took_out_hears_of_its_parts_until_they_are_clean(t
     with pytest.raises(Refused, match="host") as refused:
         host.ask()
     assert refused.value.status == 404
+
+
+def test_a_host_that_moves_takes_the_parts_along_that_its_last_target_makes_meanwhile(twin: Twin) -> None:
+    """SLOT-1: they would stay free in a pool that it serves no more, and a job that gets one would never start."""
+    lab_and_rack = {"lab": {**SHARED, "names": ["bench-8"]}, "rack": {**SHARED, "names": ["bench-7"]}}
+    made = Slot(pool="target/lab", name="bench-7/5", state=SlotState.FREE)
+
+    def grow() -> None:
+        pool = twin.store.get(pool_key(made.pool), Pool)
+        assert pool
+        assert twin.store.commit([Replace(pool, pool), Create(SlotName(pool=made.pool, name=made.name)), Create(made)])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin, "run", lambda: None)
+        apply(twin, site_toml(factories={"lab": {"driver": "hosts", "image": IMAGE}}, targets=lab_and_rack))
+        before_the_next_get(twin, PowerOrder, grow)
+        Bench(twin).ask()
+    assert host_of(twin).pool == "target/rack"
+    assert {state for name, state in states(twin).items() if name.startswith("bench-7/")} == {"off"}

@@ -70,6 +70,7 @@ def _check_in_changes(
         _refuse_second_agent(on, was, now, lease)
     if session.is_leaving:
         return [], (was, [])
+    last = on.store.get(pool_key(was.pool), Pool) if session.pool not in (None, was.pool) else None
     pool, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
@@ -79,7 +80,7 @@ def _check_in_changes(
         return [], (was, [])
     there = hosts.connect(was, replace(was, pool=pool, session=session.session, machine=session.machine), now, lease)
     touched = list(dict.fromkeys((was.pool, pool)))
-    return [Replace(was, there), *moved, *_arrival(on, order), *_make_due(on, touched)], (there, touched)
+    return [Replace(was, there), *moved, *_arrival(on, order), *_make_due(on, touched, last)], (there, touched)
 
 
 def _is_shut(order: PowerOrder | None) -> bool:
@@ -92,9 +93,11 @@ def _arrival(on: System, order: PowerOrder | None) -> Sequence[Change]:
     return [Replace(order, power.arrive(order, on.world.now()))] if order else []
 
 
-def _make_due(on: System, names: Sequence[str]) -> list[Change]:
-    """The changes that make pools due for a resize."""
-    found = [on.store.get(pool_key(name), Pool) for name in names]
+def _make_due(on: System, names: Sequence[str], last: Pool | None = None) -> list[Change]:
+    """The changes that make pools due for a resize. `last` was read before the slots with which a host leaves it: who
+    makes more of them meanwhile writes it. [SLOT-1]
+    """
+    found = [last if last and name == last.name else on.store.get(pool_key(name), Pool) for name in names]
     return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 
 

@@ -14,6 +14,7 @@ from penstock.domain.units.power import PowerOrder, power_key
 from penstock.domain.units.units import UnitState
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
+from penstock.usecases.site import apply as site_apply
 from penstock.usecases.workers import power
 from tests.controllers.benches import FaultyBenches
 from tests.controllers.switched import ADA, after, order_of, posts, site
@@ -193,6 +194,36 @@ def test_one_that_its_controller_is_cleaning_is_not_switched_on_for_who_waits_fo
     after(twin, 60, times=20)
     assert worker_of(twin, job).state is UnitState.DIRTY
     assert (order_of(twin).serial, "bench-8/on" in posts(benches)) == (1, True)
+
+
+def test_one_that_only_its_agent_can_clean_is_switched_on_although_nobody_waits(benches: FaultyBenches) -> None:
+    """UNIT-1: what its last worker still has, such as a quota, may be what others wait for."""
+    twin, bench = to_be_cleaned(benches)
+    after(twin, 60, times=20)
+    assert "bench-7/on" in posts(benches)
+    assert bench.clean().do == "forget"
+
+
+@pytest.mark.parametrize("paused", ["old", "new"])
+def test_not_while_the_target_that_it_has_now_is_paused_or_the_last(benches: FaultyBenches, paused: str) -> None:
+    """An operator works at it."""
+    twin, _ = to_be_cleaned(benches)
+    site_apply.pause(twin.on, f"target/{paused}", paused=True)
+    after(twin, 60, times=20)
+    assert posts(benches) == []
+
+
+@pytest.mark.parametrize("paused", ["old", "new"])
+def test_nor_one_with_a_part_to_be_cleaned(benches: FaultyBenches, paused: str) -> None:
+    """Once the pause is over, it is."""
+    twin, job, _ = moved(benches, shared=True)
+    site_apply.pause(twin.on, f"target/{paused}", paused=True)
+    after(twin, 60, times=20)
+    assert worker_of(twin, job).state is UnitState.DIRTY
+    assert posts(benches) == ["bench-7/on"]
+    site_apply.pause(twin.on, f"target/{paused}", paused=False)
+    after(twin, 60, times=20)
+    assert posts(benches)[:2] == ["bench-7/on"] * 2
 
 
 def test_no_other_is_switched_on_while_one_that_nobody_has_is_about_to_come(benches: FaultyBenches) -> None:

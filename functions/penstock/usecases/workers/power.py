@@ -111,21 +111,26 @@ def _is_cleaned_outside(site: Site, unit: Unit) -> bool:
 def switch_on_to_clean(on: System, unit: Unit) -> None:
     """Have the host of a worker that is to be cleaned up switched on, if it is away: nobody else cleans it. [UNIT-1]
 
-    Of a host that jobs share, that is; a controller cleans any other itself, whatever its power.
+    Of a host that jobs share, or whose last factory had no controller; else that cleans it, whatever its power.
     """
-    host = thing_of(unit.lease.slot)
-    if unit.is_a is not UnitKind.WORKER or host == unit.lease.slot:
+    if unit.is_a is not UnitKind.WORKER:
         return
-    site = current_site(on)
-    maker, said = _switched(site, site.of_host(host))
-    if said is None:
+    site, host = current_site(on), thing_of(unit.lease.slot)
+    target = site.of_host(host)
+    maker, said = _switched(site, target)
+    if said is None or target is None or _is_cleaned_outside(site, unit):
         return
     row, order = on.store.get(host_key(host), Host), on.store.get(power_key(host), PowerOrder)
-    pool = on.store.get(pool_key(unit.lease.pool), Pool)
-    if row is None or row.away is None or pool is None or pool.is_paused:
+    if row is None or row.away is None or any(_is_paused(on, name) for name in {unit.lease.pool, target.pool}):
         return
-    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, site, _had(on, host, pool.name)):
+    if power.may_be_switched_on(order, on.world.now()) and not _kept_on(on, site, _had(on, host, unit.lease.pool)):
         _order_on(on, site, maker, host, order)
+
+
+def _is_paused(on: System, name: str) -> bool:
+    """Whether an operator may work at the hosts of a pool; also if there is none."""
+    pool = on.store.get(pool_key(name), Pool)
+    return pool is None or pool.is_paused
 
 
 def _lacks_nothing_else(claim: Claim, own: str, stocks: Mapping[str, Stock]) -> bool:

@@ -11,7 +11,7 @@ import pytest
 
 from penstock import listings
 from penstock.domain.pools.pools import Pool, pool_key
-from penstock.domain.units.power import PowerOrder, power_key
+from penstock.domain.units.power import PowerOrder, describe, power_key
 from penstock.drivers import MAKER, Registry
 from penstock.drivers.factories.hosts import HostsFactory
 from penstock.kernel.errors import Misconfigured, Unknown, Unsatisfiable
@@ -679,6 +679,20 @@ def test_a_site_that_no_longer_switches_lets_its_hosts_in(benches: FaultyBenches
     twin.store.rows[power_key("bench-7")] = replace(order_of(twin), is_shut=True, due=twin.world.now())
     after(twin, 61)
     assert not order_of(twin).is_shut, "nor does one that has no host of that name any more"
+
+
+def test_once_it_switches_again_what_was_not_switched_off_before_is(benches: FaultyBenches) -> None:
+    """The controller never confirmed that, so the host may be on. People are not told that it is being switched off."""
+    twin, _ = idle_since_long(benches)
+    benches.on("POST", lambda asked: asked.raw(500))
+    after(twin, 1)
+    apply(twin, text(benches, None))
+    after(twin, 120)
+    assert describe(order_of(twin)) is None
+    benches.faults.clear()
+    apply(twin, text(benches, {"idle": "10m"}))
+    after(twin, 60, times=30)
+    assert (benches.lit, posts(benches)[-1]) == ([], "bench-7/off")
 
 
 def test_two_idle_hosts_go_in_one_sweep(benches: FaultyBenches) -> None:

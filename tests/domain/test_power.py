@@ -302,6 +302,10 @@ def test_a_host_is_switched_off_when_it_was_idle_for_long_enough() -> None:
         (power.arrive(ON, NOW + MINUTE), None, 3, True),
         (power.confirm(OFF, NOW, BOOT), None, 60, False),
         (power.arrive(power.confirm(power.begin(OFF, NOW), NOW, BOOT), NOW), None, 60, False),
+        (power.settle(power.confirm(OFF, NOW, BOOT)), None, 60, False),
+        (power.settle(OFF), None, 6.9, False),
+        (power.settle(OFF), None, 7, True),
+        (power.settle(ASKED), None, 2, True),
     ],
 )
 def test_a_host_that_was_switched_on_and_is_away_for_so_long_is_left_on(

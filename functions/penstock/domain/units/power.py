@@ -256,8 +256,11 @@ def arrive(order: PowerOrder, now: datetime) -> PowerOrder:
 
 
 def settle(order: PowerOrder) -> PowerOrder:
-    """An order that nobody carries out any more, since the site says nothing of power now."""
-    return replace(order, due=None, until=None, is_shut=False, why=None, again=None)
+    """An order that nobody carries out any more, since the site says nothing of power now. A host that was to be off,
+    and of which nobody confirmed that, counts as one that was switched on.
+    """
+    on = order if order.is_on or order.done else replace(order, is_on=True, asked=order.since)
+    return replace(on, due=None, until=None, is_shut=False, why=None, again=None)
 
 
 def rest(was: PowerOrder | None, host: str, fence: int, idle: timedelta, now: datetime) -> PowerOrder | None:

@@ -186,3 +186,19 @@ def test_it_is_not_switched_on_to_clean_a_part_while_the_whole_of_it_is_in_use(b
         twin.store.rows[unit_key(whole.id)] = after_that
         power.switch_on_to_clean(twin.on, left)
         assert order_of(twin).serial == serial
+
+
+@pytest.mark.parametrize(("share", "orders"), [(HALVES, []), (QUARTERS, ["bench-7/on"])])
+def test_it_is_not_switched_on_for_a_job_that_wants_more_parts_than_it_has(
+    benches: FaultyBenches, share: object, orders: list[str]
+) -> None:
+    """It came when the host had as many."""
+    twin = site(benches)
+    divide(twin, benches, QUARTERS)
+    site_apply.pause(twin.on, "target/lab", paused=True)
+    waits(twin, 4)
+    divide(twin, benches, share)
+    site_apply.pause(twin.on, "target/lab", paused=False)
+    twin.run()
+    after(twin, 60)
+    assert posts(benches) == orders

@@ -168,12 +168,13 @@ def _next(claims: Sequence[Claim], stock: Stock, have: Sequence[str], left: Sequ
 
 
 def _next_shared(claims: Sequence[Claim], stock: Stock, have: Mapping[str, int], left: Sequence[str]) -> str | None:
-    """A host more for the first claim that has no parts of one: it fits."""
+    """A host more for the first claim that has no parts of one: it fits. No host does if it wants more than one has."""
     pool = stock.pool
+    assert pool.share, "jobs share its hosts"
     packing = Packing(pool, have, occupants(pool, stock.had))
     for claim in claims:
         places = zip(wishes(claim, pool.name), packing.add(claim), strict=True)
-        wanted = [wish.choice for wish, place in places if not place.has_it]
+        wanted = [wish.choice for wish, place in places if not place.has_it and wish.count <= pool.share.parts]
         fits = (host for host in left if any(each.fits(host, pool.labels.get(host, {})) for each in wanted))
         host = next(fits, None)
         if host:

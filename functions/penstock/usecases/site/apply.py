@@ -213,8 +213,8 @@ class Work:
         return not (self.pools.failed or hidden)
 
     def _all(self, pools: Sequence[Pool], hidden: Collection[str]) -> Mapping[str, tuple[Pool | None, Shape]]:
-        """Every pool but the hidden ones, as it is and as it is to be. Those that the site no longer has lose their slots
-        as these fall free.
+        """Every pool but the hidden ones, as it is and is to be. One that the site has no more loses its slots as these
+        fall free.
         """
         wanted = {name: shape for name, shape in self.site.pools().items() if name not in hidden}
         rows = listings.rows_at(self.on, [pool_key(name) for name in wanted])

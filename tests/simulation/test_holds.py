@@ -27,7 +27,7 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(advance.units, "end_lease", end_lease)
 
 
-@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 12), (destroyed_before_it_is_written, 13)])
+@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 12), (destroyed_before_it_is_written, 139)])
 def test_a_planted_bug_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,15 +45,15 @@ from tests.simulation.plants import (
 )
 
 FIRST = {
-    "release_without_fence": 6, "start_at_once": 88, "one_by_one": 4, "no_sweep": 6, "old_agents_write": 12,
-    "believe_that_it_started": 17, "believe_that_it_was_written": 40, "anybody_cancels": 41, "called_by_two": 244,
-    "idle_makes_no_room": 95, "key_opens_again": 129, "any_job_of_the_worker": 303, "makes_past_the_limit": 20,
-    "believe_that_it_was_sent": 271, "an_event_ends_whatever_runs": 103, "time_only_goes_on": 10,
+    "release_without_fence": 6, "start_at_once": 98, "one_by_one": 4, "no_sweep": 6, "old_agents_write": 12,
+    "believe_that_it_started": 17, "believe_that_it_was_written": 40, "anybody_cancels": 45, "called_by_two": 251,
+    "idle_makes_no_room": 95, "key_opens_again": 162, "any_job_of_the_worker": 303, "makes_past_the_limit": 20,
+    "believe_that_it_was_sent": 434, "an_event_ends_whatever_runs": 103, "time_only_goes_on": 10,
     "idle_counts_for_nothing": 5, "serves_anybody": 82, "takes_what_others_wait_for": 66,
     "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 341, "lends_who_is_away": 8,
     "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 8,
     "all_parts_are_free_at_once": 8, "last_comes_first_on_a_host": 65,
-    "lets_in_who_may_lose_its_power": 45, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
+    "lets_in_who_may_lose_its_power": 275, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
     "nobody_switches_on_to_clean": 9, "switches_what_another_pool_has": 881,
     "an_end_counts_for_nothing": 133, "takes_what_does_not_fit": 11, "gives_a_part_as_the_whole": 16,
     "takes_a_slot_with_anothers_unit": 855,
@@ -141,9 +141,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_ahead.makes_past_the_limit, {"SLOT-1"}, ()),
     (plants_choices.takes_what_does_not_fit, {"SLOT-2"}, ()),
     (plants_choices.gives_a_part_as_the_whole, {"SLOT-1"}, ()),
-    (plants_choices.takes_a_slot_with_anothers_unit, {"SLOT-1"}, ()),
     (plants_hosts.free_once_its_agent_ended, {"UNIT-2"}, ()),
-    (plants_hosts.lets_a_second_machine_in, {"JOB-2"}, ()),
     (plants_hosts.lends_who_is_away, {"SLOT-1"}, ()),
     (plants_power.lets_in_who_may_lose_its_power, {"RULE-3", "JOB-2"}, ()),
     (plants_power.switches_off_before_it_is_away, {"JOB-2"}, ()),
@@ -153,7 +151,6 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_shares.owners_are_not_asked, {"SEC-2"}, ()),
     (plants_shares.parts_of_two_hosts, {"SLOT-2"}, ()),
     (plants_shares.a_part_is_enough, {"SLOT-2"}, ()),
-    (plants_shares.too_many_parts, {"SLOT-1"}, ()),
     (plants_shares.all_parts_are_free_at_once, {"UNIT-2"}, ()),
     (plants_shares.last_comes_first_on_a_host, {"QUEUE-2"}, ()),
     (plants_world.believe_that_it_was_sent, {"QUEUE-1"}, ()),
@@ -161,8 +158,19 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_world.time_only_goes_on, {"RULE-3"}, ()),
 )
 
+RARE: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
+    (plants_choices.takes_a_slot_with_anothers_unit, {"SLOT-1"}, ()),
+    (plants_hosts.lets_a_second_machine_in, {"JOB-2"}, ()),
+    (plants_shares.too_many_parts, {"SLOT-1"}, ()),
+)
+"""What so few seeds find that all of them may have to be looked at: by `make prove`."""
 
-@pytest.mark.parametrize(("plant", "labels", "blind"), PLANTED, ids=lambda value: getattr(value, "__name__", ""))
+
+def _each(planted: Sequence[tuple[Plant, set[str], tuple[str, ...]]], *marks: pytest.MarkDecorator) -> list[Any]:
+    return [pytest.param(*each, marks=marks, id=each[0].__name__) for each in planted]
+
+
+@pytest.mark.parametrize(("plant", "labels", "blind"), [*_each(PLANTED), *_each(RARE, pytest.mark.long)])
 def test_a_planted_bug_is_found(
     plant: Plant, labels: set[str], blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

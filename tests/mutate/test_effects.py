@@ -50,8 +50,8 @@ def test_a_field_of_a_row_is_not_replaced() -> None:
 
 
 def test_an_argument_that_has_a_default_is_left_out() -> None:
-    found = _of("penstock.usecases.pools.scheduler", "read_stock")
-    assert "limit=IDLE in on.store.find" in {text for text, _ in found}
+    found = _of("penstock.usecases.pools.scheduler", "_is_kept_for")
+    assert "limit=WARM in on.store.find" in {text for text, _ in found}
 
 
 def test_what_is_true_or_false_is_flipped() -> None:

@@ -52,6 +52,12 @@ def test_a_provider_that_says_how_long_is_heeded() -> None:
     assert cooldowns.pause(Obstacle("calls", Cause.RATE, "", 0), 1) == timedelta(seconds=1)
 
 
+@pytest.mark.parametrize("cause", list(Cause))
+def test_only_a_maker_that_asks_to_slow_down_stops_what_makes_nothing(cause: Cause) -> None:
+    row = cooled(Obstacle("x", cause, ""))
+    assert cooldowns.stopping_all([row]) == ([row] if cause is Cause.RATE else [])
+
+
 def test_it_is_counted_from_the_first_time_on() -> None:
     row = cooled(times=3)
     assert (row.count, row.since, row.until) == (3, NOW, NOW + 3 * MINUTE + 6 * MINUTE + 12 * MINUTE)

@@ -12,7 +12,7 @@ from penstock.domain.jobs.members import Member
 from penstock.domain.jobs.submissions import Submission
 from penstock.domain.logs.logs import Batch, Watch
 from penstock.domain.pools.pools import LeaseState, Pool, SlotName, SlotState
-from penstock.domain.site.site import SiteText
+from penstock.domain.site.site import Rollout, SiteText
 from penstock.domain.units.units import PREFIXES, UnitKind, UnitState, unit_in
 from penstock.domain.users.users import Token, User
 from penstock.kernel.rows import (
@@ -101,6 +101,7 @@ def test_a_row_without_a_kind_has_no_key_and_owes_nothing() -> None:
         (Submission(owner="ada", key_digest="k", request_digest="r", job="J1", time=NOW), ("submission#ada", "k")),
         (Member(owner="ada", set="s-1", job="J1"), ("set#ada#s-1", "job#J1")),
         (SiteText(toml="", applied_at=NOW, applied_by="ada"), ("site", "site")),
+        (Rollout(since=NOW), ("site", "rollout")),
     ],
 )
 def test_a_row_is_kept_at(row: Row, key: tuple[str, str]) -> None:
@@ -132,6 +133,7 @@ def test_a_row_is_listed_in(row: Row, place: Place | None) -> None:
         (job(due=NOW), NOW),
         (job(state=State.SETTLED), None),
         (pool(due=NOW), NOW),
+        (Rollout(since=NOW, due=NOW), NOW),
         (unit(), NOW),
         (CREATED, None),
         (ARTIFACT, NOW),

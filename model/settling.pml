@@ -36,11 +36,18 @@ inline end_by_report(f, goes_on) {
     fi
 }
 
+/* A flow ends its own attempt, and none whose agent has said hello: only its agent, or the silence of it, ends that. */
+#ifdef ENDS_WHAT_RUNS
+#define IS_NOT_FOR_A_FLOW(f) (attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] == SETTLED)
+#else
+#define IS_NOT_FOR_A_FLOW(f) (attempt[JOB_OF(f)] != ATTEMPT_OF(f) || job[JOB_OF(f)] >= RUNNING)
+#endif
+
 /* Fails the step that waits for a lease. An attempt that has no flow ends in the same call. */
 inline fail_step(f, o, w) {
     if
 #ifndef NOBODY_ANSWERS
-    :: flow[f] == 0 && !ending[f] -> begins(ending[f]); ending[f] = BY_REPORT; read_end(f, f, w)
+    :: flow[f] == 0 && !ending[f] && !IS_NOT_FOR_A_FLOW(f) -> begins(ending[f]); ending[f] = BY_REPORT; read_end(f, f, w)
 #endif
     :: flow[f] != 0 -> answer(f, o, w)
     :: else

@@ -90,7 +90,7 @@ end:
     :: d_step { mutes && agent[me] == RUNS -> mutes--; agent[me] = MUTE; skip }
     :: d_step { flow[me] == SETTLING && !ending[me] && CALM ->
         if
-        :: attempt[JOB_OF(me)] != ATTEMPT_OF(me) || job[JOB_OF(me)] == SETTLED -> put_back(me); flow[me] = ENDED
+        :: IS_NOT_FOR_A_FLOW(me) -> put_back(me); flow[me] = ENDED
         :: else -> begins(ending[me]); read_end(me, me, why[me])
         fi; skip }
     :: d_step { ending[me] == BY_FLOW -> stands(me, me);
@@ -230,7 +230,7 @@ inline deadlines() {
 inline flows_end() {
     for (s : 0 .. JOBS - 1) {
         if
-        :: job[s] != SETTLED && flow[NOW(s)] != 0 && flow[NOW(s)] < SETTLING ->
+        :: flow[NOW(s)] != 0 && flow[NOW(s)] < SETTLING && !IS_NOT_FOR_A_FLOW(NOW(s)) ->
             flow[NOW(s)] = ENDED; end_by_sweep(s, DEADLINE)
         :: else
         fi

@@ -51,7 +51,7 @@ FIRST = {
     "believe_that_it_was_sent": 434, "an_event_ends_whatever_runs": 103, "time_only_goes_on": 10,
     "idle_counts_for_nothing": 5, "serves_anybody": 82, "takes_what_others_wait_for": 66,
     "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 341, "lends_who_is_away": 8,
-    "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 8,
+    "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 73,
     "all_parts_are_free_at_once": 8, "last_comes_first_on_a_host": 65,
     "lets_in_who_may_lose_its_power": 275, "switches_off_before_it_is_away": 9, "switches_what_is_in_use": 456,
     "nobody_switches_on_to_clean": 9, "switches_what_another_pool_has": 881,
@@ -151,6 +151,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_shares.owners_are_not_asked, {"SEC-2"}, ()),
     (plants_shares.parts_of_two_hosts, {"SLOT-2"}, ()),
     (plants_shares.a_part_is_enough, {"SLOT-2"}, ()),
+    (plants_shares.too_many_parts, {"SLOT-1"}, ()),
     (plants_shares.all_parts_are_free_at_once, {"UNIT-2"}, ()),
     (plants_shares.last_comes_first_on_a_host, {"QUEUE-2"}, ()),
     (plants_world.believe_that_it_was_sent, {"QUEUE-1"}, ()),
@@ -161,7 +162,6 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
 RARE: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_choices.takes_a_slot_with_anothers_unit, {"SLOT-1"}, ()),
     (plants_hosts.lets_a_second_machine_in, {"JOB-2"}, ()),
-    (plants_shares.too_many_parts, {"SLOT-1"}, ()),
 )
 """What so few seeds find that all of them may have to be looked at: by `make prove`."""
 

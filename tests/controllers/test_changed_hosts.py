@@ -32,10 +32,10 @@ def benches() -> Iterator[FaultyBenches]:
     made.end()
 
 
-def divide(twin: Twin, benches: FaultyBenches, share: object) -> None:
-    """The site divides its one host so; not at all with None."""
+def divide(twin: Twin, benches: FaultyBenches, share: object, *names: str) -> None:
+    """The site divides its one host so, or these; not at all with None."""
     given = {"driver": "hosts", "url": benches.url, "secret": "env:RACK", "timeout": "1s", "image": IMAGE}
-    target = SHARED | {"names": ["bench-7"], "share": share}
+    target = SHARED | {"names": list(names or ["bench-7"]), "share": share}
     found = {key: value for key, value in target.items() if value is not None}
     apply(twin, site_toml(factories={"lab": given | {"power": {"idle": "10m"}}}, targets={"lab": found}))
 
@@ -186,6 +186,17 @@ def test_it_is_not_switched_on_to_clean_a_part_while_the_whole_of_it_is_in_use(b
         twin.store.rows[unit_key(whole.id)] = after_that
         power.switch_on_to_clean(twin.on, left)
         assert order_of(twin).serial == serial
+
+
+@pytest.mark.parametrize(("before", "share"), [(QUARTERS, None), (None, QUARTERS)], ids=["whole", "shared"])
+def test_another_is_switched_on_while_somebody_has_it_as_it_was(
+    benches: FaultyBenches, before: object, share: object
+) -> None:
+    """QUEUE-1: it is there, but gives nothing yet."""
+    twin, _, _ = changed(benches, before, share)
+    divide(twin, benches, share, "bench-7", "bench-8")
+    waits(twin)
+    assert posts(benches) == ["bench-7/on", "bench-8/on"]
 
 
 @pytest.mark.parametrize(("share", "orders"), [(HALVES, []), (QUARTERS, ["bench-7/on"])])

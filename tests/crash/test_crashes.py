@@ -125,7 +125,7 @@ def test_it_finds_a_slot_that_is_not_handed_over(sweep: Sweep, monkeypatch: pyte
 
     def without_serving(on: System, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as planted:
-            planted.setattr(scheduler, "freed", lambda *_: None)
+            planted.setattr(scheduler, "freed", lambda *_: [])
             go_on(on, unit)
 
     monkeypatch.setattr(release, "slot_freed", without_serving)

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from penstock.domain.pools import capacity, pools
-from penstock.domain.pools.pools import Claim, Pool, Slot, SlotName, SlotState, Warm
+from penstock.domain.pools.pools import Claim, Pool, Sharing, Slot, SlotName, SlotState, Warm
 from penstock.kernel.limits import PRIORITY
 from penstock.kernel.rows import Check, Create, Delete, Replace
 from penstock.testing.store import MemoryStore
 from tests.domain.helpers import MINUTE, NOW, claim, pool, slot
 
-FREE, HELD, AWAY, OFF = SlotState.FREE, SlotState.HELD, SlotState.AWAY, SlotState.OFF
+FREE, HELD, AWAY, OFF, IDLE = SlotState.FREE, SlotState.HELD, SlotState.AWAY, SlotState.OFF, SlotState.IDLE
 priorities = st.integers(-PRIORITY, PRIORITY)
 
 
@@ -93,6 +93,44 @@ def test_only_the_slots_of_hosts_that_are_there_are_free(slots: list[Slot], here
     assert not any(one.withdrawn for one in there.values())
     again = capacity.fit(pool(names=("a", "b"), limit=2, hosts=True), list(there.values()), here.split())
     assert again == []
+
+
+HALVES = {"names": ("a/1", "a/2", "b/1", "b/2"), "limit": 4, "share": Sharing(2)}
+WHOLE = {"names": ("a", "b"), "limit": 2}
+
+
+@pytest.mark.parametrize(
+    ("shape", "slots", "after"),
+    [
+        (HALVES, [slot("a"), slot("b", HELD)], "a:off b:held a/1:free a/2:free"),
+        (HALVES, [slot("a", IDLE), slot("b", unit="w-1")], "a:idle b:free"),
+        (HALVES, [slot("b", HELD), slot("b/1"), slot("b/2", HELD)], "a/1:free a/2:free b:held b/1:off b/2:held"),
+        (HALVES, [slot("b", HELD), slot("b/1", AWAY)], "a/1:free a/2:free b:held b/1:off"),
+        (WHOLE, [slot("a/1"), slot("a/2", HELD), slot("b/2", AWAY)], "a/1:off a/2:held b:free b/2:off"),
+        (WHOLE, [slot("a", OFF), slot("a/2", HELD, withdrawn=True), slot("b")], "a:off a/2:held b:free"),
+        (WHOLE | {"hosts": False}, [slot("a"), slot("b/1", HELD)], "a:free b:free b/1:held"),
+    ],
+)
+def test_a_host_has_no_new_slots_while_somebody_has_one_from_before(
+    shape: dict[str, Any], slots: list[Slot], after: str
+) -> None:
+    """JOB-2: it is whole, or in parts."""
+    there = {one.name: one for one in slots}
+    row = pool(**{"hosts": True} | shape)
+    for step in capacity.fit(row, slots, "ab"):
+        there.update({row.name: row for row in map(written, step) if isinstance(row, Slot)})
+    assert {f"{one.name}:{one.state}" for one in there.values()} == set(after.split())
+    assert capacity.fit(row, list(there.values()), "ab") == []
+
+
+def test_what_a_host_has_once_all_slots_from_before_are_gone() -> None:
+    halves, whole = pool(hosts=True, **HALVES), pool(hosts=True, **WHOLE)
+    assert capacity.after_transition(halves, slot("a", HELD), [slot("b", HELD)]) == [slot("a/1"), slot("a/2")]
+    assert capacity.after_transition(whole, slot("a/1", HELD), [slot("a/2", HELD)]) == []
+    assert capacity.after_transition(whole, slot("a/2", HELD), [slot("a", HELD)]) == [slot("a")]
+    assert capacity.after_transition(whole, slot("c/1", HELD), []) == []
+    assert capacity.after_transition(halves, slot("a/3", HELD), []) == []
+    assert capacity.after_transition(pool(hosts=True, limit=2), slot("a/1", HELD), []) == []
 
 
 def test_a_warm_slot_is_left_alone_until_its_unit_is_destroyed() -> None:

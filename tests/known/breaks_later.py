@@ -134,7 +134,7 @@ def frees_without_serving(patch: pytest.MonkeyPatch) -> None:
 
     def silent(on: Any, unit: Unit) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(scheduler, "freed", lambda *_: None)
+            inner.setattr(scheduler, "freed", lambda *_: [])
             go_on(on, unit)
 
     patch.setattr(release, "slot_freed", silent)
@@ -146,7 +146,7 @@ def resizes_without_serving(patch: pytest.MonkeyPatch) -> None:
 
     def silent(on: Any, pool: str) -> None:
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(scheduler, "freed", lambda *_: None)
+            inner.setattr(scheduler, "freed", lambda *_: [])
             resize(on, pool)
 
     patch.setattr(pools_resize, "resize", silent)

@@ -176,7 +176,7 @@ def test_a_job_waits_for_a_runner_while_there_is_capacity(twin: Known, ada: User
     first, second = (submit(twin, ada, resources=["bench"]) for _ in range(2))
     twin.run()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scheduler, "freed", lambda *_: None)
+        patch.setattr(scheduler, "freed", lambda *_: [])
         run_to_end(twin, first)
     restart(twin)
     assert not holders(twin, "resource/bench")

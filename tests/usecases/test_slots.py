@@ -192,7 +192,7 @@ def test_a_grant_that_was_decided_before_others_held_the_slot_is_decided_again(
         twin.run()
         hello(twin, early)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scheduler, "freed", lambda *_: None)
+            patch.setattr(scheduler, "freed", lambda *_: [])
             finish(twin, early)
 
     came_to_it = between(twin, 2 if waits else 0, hold_and_give_back)

@@ -463,7 +463,7 @@ def test_a_message_about_pools_has_its_time(bare: Twin, served: list[str]) -> No
 
 def test_who_waits_is_reported_by_whoever_looks(bare: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
     names, now = pools(bare, 3), bare.world.now()
-    monkeypatch.setattr(scheduler, "freed", lambda *_: None)
+    monkeypatch.setattr(scheduler, "freed", lambda *_: [])
     message = {"pools": [names[0], names[1]], "until": (now + HOUR).isoformat()}
     sweep.go_on(bare.on, message, now + HOUR)
     for metric in (metrics.POOL_WAITING, metrics.POOL_LIMIT):

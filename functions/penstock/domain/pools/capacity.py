@@ -15,12 +15,14 @@ AT_REST = (SlotState.FREE, SlotState.AWAY)
 def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[tuple[Change, ...]]:
     """The steps that change a pool's slots to what its row says; each is one commit. Holders keep what they hold.
 
-    Warm slots are left to `surplus`. `here`: the connected hosts; no slot of any other host is free. Commit every
-    step with a write of the pool's row, so that two resizes cannot mix.
+    Warm slots are left to `surplus`. `here`: the connected hosts; no slot of any other host is free. Those that a host
+    has from now on come when it is not `in_transition` any more. Commit every step with a write of the pool's row, so
+    that two resizes cannot mix.
     """
     everything = list(slots)
     named = {slot.name: slot for slot in everything}
-    wanted = _wanted(pool, everything)
+    late = in_transition(pool, everything)
+    wanted = [name for name in _wanted(pool, everything) if thing_of(name) not in late or _is_had(named.get(name))]
     leaving = [slot for slot in everything if slot.name not in wanted and _is_on(slot) and not _is_warm(slot)]
     steps = [_off(slot) for slot in leaving]
     for name in wanted:
@@ -46,6 +48,31 @@ def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
     kept = [slot for slot in warm if slot.name in wanted][: pool.warm.most if pool.warm else 0]
     beside = [slot for slot in everything if slot.state is SlotState.IDLE and slot.withdrawn and not slot.leaving]
     return [*(slot for slot in warm if slot not in kept), *beside]
+
+
+def is_from_before(pool: Pool, slot: Slot) -> bool:
+    """Whether a slot of a host is a part although jobs share it no longer, or all of it although they do."""
+    return pool.hosts and (slot.name != slot.thing) is not (pool.share is not None)
+
+
+def in_transition(pool: Pool, slots: Iterable[Slot]) -> set[str]:
+    """The hosts of which somebody has a slot from before: all of a host that jobs share now, or a part of one that they
+    share no longer. A host runs jobs in one of the two ways at a time. [JOB-2]
+    """
+    return {slot.thing for slot in slots if _is_had(slot) and is_from_before(pool, slot)}
+
+
+def after_transition(pool: Pool, gone: Slot, had: Iterable[Slot]) -> list[Slot]:
+    """The slots that a host has, free, once a slot of it from before is gone; none while somebody has another."""
+    if not is_from_before(pool, gone) or gone.thing in in_transition(pool, had):
+        return []
+    names = (pool.names or ())[: pool.limit]
+    return [Slot(pool=pool.name, name=name, state=SlotState.FREE) for name in names if thing_of(name) == gone.thing]
+
+
+def _is_had(slot: Slot | None) -> bool:
+    """Whether a unit is in a slot."""
+    return slot is not None and (slot.state in (SlotState.HELD, SlotState.IDLE) or _is_warm(slot))
 
 
 def _is_warm(slot: Slot) -> bool:

@@ -23,6 +23,7 @@ from math import inf
 from typing import NamedTuple
 
 from penstock.domain.pools import pools
+from penstock.domain.pools.capacity import after_transition
 from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.grants import Pick, Stock, can_grant, heads_in_order, pick
 from penstock.domain.pools.pools import RECENT_HOLDERS, WORKER, Claim, HoldTimes, Pool, Slot, SlotState, serving_order
@@ -300,6 +301,7 @@ class Simulation:
             self._pools[slot.pool] = replace(pool, used=pool.used - slot.count)
         elif self._owed[slot.pool] and (slot.withdrawn or pool.names is None):
             self._owed[slot.pool] -= 1
+            self._free[slot.pool] += after_transition(pool, slot, self._held_of(pool))
         else:
             self._free[slot.pool].append(slot)
 
@@ -330,7 +332,10 @@ class Simulation:
 
     def _had(self, pool: Pool) -> Sequence[Slot]:
         """What is had of a pool, where that matters."""
-        return [slot for slots in self._held.values() for slot in slots if slot.pool == pool.name] if pool.share else ()
+        return self._held_of(pool) if pool.share else ()
+
+    def _held_of(self, pool: Pool) -> list[Slot]:
+        return [slot for slots in self._held.values() for slot in slots if slot.pool == pool.name]
 
     def _heads_of(self, name: str) -> list[Claim]:
         """The heads of a pool's queue. They are looked for anew only when the queue has changed."""

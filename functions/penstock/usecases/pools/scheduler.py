@@ -267,19 +267,21 @@ def _lease(job: Job, need: Need, token: str, now: datetime) -> Lease:
     )
 
 
-def freed(on: System, names: Sequence[str]) -> None:
-    """Something came back to pools, and that is written: have it granted if anybody waits. [QUEUE-1]
+def freed(on: System, names: Sequence[str]) -> list[Pool]:
+    """Something came back to pools, and that is written: have it granted if anybody waits. Their rows. [QUEUE-1]
 
     A claim is written before it asks to be served, and what is free before this looks who waits. So of the two, one
     sees the other. Where nobody waits, units are made ahead of need.
     """
-    heads = {name: head(on, name) for name in names}
-    if any(is_waited_for for _, is_waited_for in heads.values()):
+    heads = [head(on, name) for name in names]
+    found = [pool for pool, _ in heads if pool]
+    if any(is_waited_for for _, is_waited_for in heads):
         on.queues.serve(names, pools.group_of(names))
-        return
-    for name, (pool, _) in heads.items():
-        if pool and pool.min_warm:
-            prewarm.fill(on, name)
+        return found
+    for pool in found:
+        if pool.min_warm:
+            prewarm.fill(on, pool.name)
+    return found
 
 
 def _ask_if_first(on: System, claims: Sequence[Claim]) -> None:

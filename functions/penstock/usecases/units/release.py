@@ -21,7 +21,7 @@ from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import pools
+from penstock.domain.pools import capacity, pools
 from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, SlotState, pool_key
 from penstock.domain.site.site import Site
 from penstock.domain.units import hosts, quarantine, retries, units, visibility
@@ -211,7 +211,8 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
-    if pool.is_above_limit:  # the sweep sees whether it still is
+    is_awaited = any(capacity.is_from_before(pool, slot) for slot in slots)
+    if pool.is_above_limit or is_awaited:  # a resize sees whether it still is
         learned = replace(learned, due=on.world.now())
     if pool.is_amount:
         left = replace(learned, used=pool.used - sum(slot.count for slot in slots))
@@ -349,8 +350,12 @@ def slot_freed(on: System, unit: Unit) -> None:
 
 
 def _serve_pools(on: System, unit: Unit) -> None:
-    """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took."""
-    scheduler.freed(on, _pools_of(unit))
+    """Grant the slots that the unit gave up, in its own pool and in those of everything else that it took; and have
+    those made that a host has in their place, if jobs share it from now on, or no longer.
+    """
+    for pool in scheduler.freed(on, _pools_of(unit)):
+        if pool.hosts and pool.due:
+            on.queues.schedule({"do": "resize", "pool": pool.name})
 
 
 def _pools_of(unit: Unit) -> list[str]:

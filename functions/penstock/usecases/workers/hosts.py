@@ -15,7 +15,7 @@ from datetime import timedelta
 from penstock.domain.commands import AgentHost
 from penstock.domain.replies import Container, HostInstruction
 from penstock.domain.site import sharing
-from penstock.domain.site.site import Limits, Site
+from penstock.domain.site.site import Limits, Site, Target
 from penstock.domain.units import hosts, retries
 from penstock.domain.units.hosts import Host
 from penstock.domain.units.units import CleanProof, Unit, UnitState
@@ -44,10 +44,7 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
     if not users.is_strong(status.session):
         raise Refused(422, "weak-session", "the session must be 43 to 128 characters of A-Z a-z 0-9 - _")
     site = current_site(on)
-    target = site.of_host(name)
-    pool = target.pool if target else presence.last_pool(on, name)
-    if not user.covers(HOST.scope, f"{pool}/{name}"):
-        raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
+    target = _target_for(on, user, name, site)
     digest = users.digest(status.session)
     session = HostSession(name, target.pool if target else None, digest, status.machine, status.leaving)
     host = presence.check_in(on, session, timedelta(seconds=site.limits.lease))
@@ -59,6 +56,21 @@ def poll(on: System, user: User, name: str, status: AgentHost) -> HostInstructio
     if status.leaving:
         presence.sign_off(on, host)
     return answer
+
+
+def _target_for(on: System, user: User, name: str, site: Site) -> Target | None:
+    """The target that a host serves, and None if there is none any more. Raises Refused 403 for another's token.
+
+    The token of the target that it had goes on until nobody has anything of the host there: it serves none with that.
+    [SEC-2] [UNIT-1]
+    """
+    target = site.of_host(name)
+    pool = target.pool if target else presence.last_pool(on, name)
+    if user.covers(HOST.scope, f"{pool}/{name}"):
+        return target
+    if user.covers(HOST.scope, f"{presence.pool_in_use(on, name)}/{name}"):
+        return None
+    raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
 
 
 def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:

@@ -52,6 +52,12 @@ def last_pool(on: System, name: str) -> str | None:
     return host.pool if host else None
 
 
+def pool_in_use(on: System, name: str) -> str | None:
+    """The pool in which somebody has something of a host; None if nobody has."""
+    host = on.store.get(host_key(name), Host)
+    return host.pool if host and _slots(on, host, SlotState.HELD) else None
+
+
 def _check_in_changes(
     on: System, session: HostSession, lease: timedelta
 ) -> tuple[Sequence[Change], tuple[Host, list[str]]]:

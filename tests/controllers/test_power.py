@@ -442,6 +442,16 @@ def test_a_host_that_is_on_and_never_came_is_switched_off_when_nobody_waits(benc
     assert posts(benches)[2:] == ["bench-7/on"]
 
 
+def test_one_that_was_switched_off_because_it_never_came_is_the_last_to_be_switched_on(benches: FaultyBenches) -> None:
+    """QUEUE-1: else each job waits for it first, for as long as it may take to boot."""
+    twin = left_on(benches)
+    after(twin, 60, times=12)
+    apply(twin, text(benches, {"idle": "20m"}, names=["bench-7", "bench-8"]))
+    waits(twin)
+    assert posts(benches) == ["bench-7/on", "bench-7/off", "bench-8/on"]
+    assert order_of(twin).missed == 1
+
+
 def test_so_is_one_that_fell_silent(benches: FaultyBenches) -> None:
     twin, bench = after_a_job(benches, "10m")
     for _ in range(8):

@@ -116,8 +116,11 @@ def switch_on(was: PowerOrder | None, host: str, now: datetime, boot: timedelta)
 
 
 def switch_off(was: PowerOrder, now: datetime) -> PowerOrder:
-    """An order to switch a host off. From now on it is shut. [JOB-2]"""
-    return replace(_ordered(was, now), is_on=False, is_shut=True, until=None, missed=0, tries=0)
+    """An order to switch a host off. From now on it is shut. [JOB-2]
+
+    How often in a row it did not come is kept until its agent comes: others are tried before it.
+    """
+    return replace(_ordered(was, now), is_on=False, is_shut=True, until=None, tries=0)
 
 
 def _ordered(base: PowerOrder, now: datetime) -> PowerOrder:

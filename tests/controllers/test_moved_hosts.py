@@ -10,6 +10,7 @@ import pytest
 
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.units.hosts import host_key
 from penstock.domain.units.power import PowerOrder, power_key
 from penstock.domain.units.units import UnitState
 from penstock.testing.site import site_toml
@@ -113,6 +114,23 @@ def test_it_is_not_switched_on_for_who_waits_for_its_next_target(benches: Faulty
     works(twin, bench, job, 2)
     assert posts(benches) == ["bench-7/on", "bench-8/on"]
     assert job_of(twin, job).state is State.RUNNING
+
+
+@pytest.mark.parametrize("is_readable", [True, False])
+def test_nor_while_it_is_not_known_who_has_it(benches: FaultyBenches, is_readable: bool) -> None:
+    """A row that cannot be read, or was left out by a read of many, tells nothing. Another host serves who waits."""
+    key = host_key("bench-7")
+    twin, job, bench = moved(benches, shared=False)
+    twin.store.rows[power_key("bench-7")] = replace(order_of(twin), missed=1)
+    last_of_all(twin)
+    rows_at = twin.store.rows_at
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.store, "rows_at", lambda keys: {at: row for at, row in rows_at(keys).items() if at != key})
+        patch.setattr(twin.store, "unreadable", set() if is_readable else {key})
+        waits_for(twin, "new")
+        assert posts(benches) == ["bench-7/on", "bench-8/on"]
+    works(twin, bench, job, 2)
+    assert (order_of(twin).serial, job_of(twin, job).state) == (1, State.RUNNING)
 
 
 def test_when_nobody_has_it_any_more_its_next_target_switches_it_off(benches: FaultyBenches) -> None:

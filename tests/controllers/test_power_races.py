@@ -18,7 +18,7 @@ from penstock.domain.units.power import PowerOrder, power_key
 from penstock.kernel.errors import Misconfigured
 from penstock.kernel.rows import Create, Key, Replace, Row
 from penstock.ports import Switching
-from penstock.testing.twin import ScriptedDriver, Twin
+from penstock.testing.twin import START, ScriptedDriver, Twin
 from penstock.usecases import cooldowns
 from penstock.usecases.pools import scheduler
 from penstock.usecases.units import drivers
@@ -358,6 +358,16 @@ def test_a_host_that_never_came_is_known_but_not_let_in_either(benches: FaultyBe
 
 def stock(twin: Twin, name: str = POOL) -> dict[str, Any]:
     return dict(scheduler.read_stocks(twin.on, name))
+
+
+def test_a_host_whose_last_order_cannot_be_read_keeps_nobody_waiting(benches: FaultyBenches) -> None:
+    """QUEUE-1: no other order can be given for it."""
+    twin = site(benches)
+    row = PowerOrder(host="bench-7", is_on=False, since=START)
+    twin.store.rows[row.key] = row
+    twin.store.unreadable.add(row.key)
+    waits(twin)
+    assert posts(benches) == ["bench-8/on"]
 
 
 def test_a_claim_of_a_pool_that_is_no_more_has_nobody_switched_on(benches: FaultyBenches) -> None:

@@ -74,15 +74,20 @@ class MemoryStore:
     ) -> list[R]:
         if not prefix and not after:
             raise ValueError("DynamoDB refuses a condition on an empty key: give a prefix, or a place to begin after")
-        first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
-        if upto:
-            end = min(end, Key(pk, upto))
-        keys = self._ordered.irange(first, end, inclusive=(after < prefix or not after, True), reverse=last)
+        keys = self._keys(pk, prefix, after, upto, last=last)
         found = [self.rows[key] for key in islice(keys, limit) if not readable or key not in self.unreadable]
         return [_as(kind, self._checked(row)) for row in found]
 
+    def _keys(self, pk: str, prefix: str, after: str, upto: str, *, last: bool) -> Iterator[Key]:
+        first, end = Key(pk, max(prefix, after)), Key(pk, prefix + LAST)
+        if upto:
+            end = min(end, Key(pk, upto))
+        is_first_in = after < prefix or not after
+        keys: Iterator[Key] = self._ordered.irange(first, end, inclusive=(is_first_in, True), reverse=last)
+        return keys
+
     def count(self, pk: str, prefix: str, *, upto: str = "") -> int:
-        return len(self.find(pk, prefix, Row, limit=len(self.rows), upto=upto))
+        return sum(1 for _ in self._keys(pk, prefix, "", upto, last=False))
 
     def commit(self, changes: Sequence[Change]) -> bool:
         dynamodb.check_commit(changes)

@@ -23,7 +23,7 @@ from penstock.domain.units.hosts import Host, host_key
 from penstock.domain.units.power import Power, PowerOrder, power_key
 from penstock.domain.units.units import STEP_WITHIN, Unit, UnitKind, UnitState, unit_key
 from penstock.kernel.errors import DriverError, RateLimited, Unknown
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.listings import every_of, rows_at
 from penstock.ports import NotYet, Switching
 from penstock.system import System, current_site
@@ -58,8 +58,18 @@ def switch_on(on: System, name: str, stocks: Mapping[str, Stock]) -> None:
     waiting = [claim for claim in stock.claims if _lacks_nothing_else(claim, name, stocks)]
     away = [host for host in names if host not in here and host not in in_use]
     there = [slot.thing for slot in (*stock.free, *(slot for slot in found if slot.thing in here))]
-    for host in power.chosen(waiting, stock, there, away, orders, on.world.now()):
+    while unread := _unread(on, rows, chosen := power.chosen(waiting, stock, there, away, orders, on.world.now())):
+        away = [host for host in away if host not in unread]
+    for host in chosen:
         _order_on(on, site, maker, host, orders.get(host))
+
+
+def _unread(on: System, rows: Mapping[Key, Row], names: Iterable[str]) -> set[str]:
+    """Which of some hosts have a row that is not among these, since it was left out or cannot be read. Such a host may
+    be in use. [JOB-2]
+    """
+    keys = ((host, key) for host in names for key in (host_key(host), power_key(host)))
+    return {host for host, key in keys if key not in rows and on.store.count(*key)}
 
 
 def _in_use(on: System, site: Site, stock: Stock, names: Collection[str], orders: Mapping[str, PowerOrder]) -> set[str]:

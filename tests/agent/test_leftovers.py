@@ -25,6 +25,12 @@ for each in var/tmp/other var/tmp/ours/other dev/shm/other run/lock/other dev/mq
   echo other > $ROOT/$each || touch $ROOT/$each; chown {OTHER} $ROOT/$each
 done
 python3 -c "import ctypes; ctypes.CDLL(None).shmget(99, 4096, 0o1666)"
+dumps=$ROOT/var/lib/systemd/coredump; mkdir -p $dumps $ROOT/var/log/journal/0123
+for user in 12345 {OTHER}; do
+  touch $dumps/core.sleep.$user.0123.99.1700000000000000.zst
+  touch $ROOT/var/log/journal/0123/user-$user.journal $ROOT/var/log/journal/0123/user-$user@0a-1-2.journal~
+done
+touch $dumps/core.sh.0.0123.12345.1700000000000000.zst $ROOT/var/log/journal/0123/system.journal
 """
 SYSTEM_V = """
 import ctypes
@@ -41,7 +47,8 @@ env -i setsid sleep 4711 > /dev/null 2>&1 &
 set +e
 """
 LOOK = """
-find /var/tmp /dev/shm /dev/mqueue /run/lock /run/user /var/spool/cron /var/mail /var/crash /var/lib/systemd/linger \\
+find /var/tmp /dev/shm /dev/mqueue /run/lock /run/user /var/spool/cron /var/mail /var/crash \\
+  /var/lib/systemd/linger /var/lib/systemd/coredump /var/log/journal/0123 \\
   ! -type d -exec sh -c 'echo "there: $0"' {} ';'
 for kind in shm msg sem; do tail -n +2 /proc/sysvipc/$kind | sed "s/^ *\\([0-9]*\\) .*/there: $kind \\1/"; done
 for each in /proc/[0-9]*; do [ "$(tr '\\0' ' ' < $each/cmdline)" != "sleep 4711 " ] || echo "there: a process"; done
@@ -50,6 +57,10 @@ STAYS = {
     *("/var/tmp/other", "/var/tmp/ours/other", "/dev/shm/other", "/run/lock/other", "/dev/mqueue/other"),
     *("/var/spool/cron/crontabs/other", "/var/spool/cron/atjobs/other", "/var/mail/other"),
     *("/var/lib/systemd/linger/other", "shm 99"),
+    f"/var/lib/systemd/coredump/core.sleep.{OTHER}.0123.99.1700000000000000.zst",
+    "/var/lib/systemd/coredump/core.sh.0.0123.12345.1700000000000000.zst",
+    *(f"/var/log/journal/0123/{name}.journal" for name in ("system", f"user-{OTHER}")),
+    f"/var/log/journal/0123/user-{OTHER}@0a-1-2.journal~",
 }
 
 
@@ -97,6 +108,11 @@ def test_nothing_of_each_kind_is_left_for_the_next_job(machine, sudo):
         "/var/crash/mine",
     } < before
     assert {"/run/user/12345/mine", "/var/tmp/link", "/var/tmp/ours/mine", "/var/lib/systemd/linger/build"} < before
+    assert {
+        "/var/lib/systemd/coredump/core.sleep.12345.0123.99.1700000000000000.zst",
+        "/var/log/journal/0123/user-12345.journal",
+        "/var/log/journal/0123/user-12345@0a-1-2.journal~",
+    } < before
     assert {"shm 77", "msg 77", "sem 77", "a process"} < before
     assert there(job) == STAYS
     assert "nothing of build is in shared folders, IPC or spools" in job.plane.hellos[-1]["cleaned"]

@@ -1,8 +1,8 @@
 """What the jobs' user has left on its machine, outside of the job's folders: none of it reaches the next job. [UNIT-2]
 
 These are its processes, what cron, at and systemd would start for it later, its entries of folders that all users may
-write to, its System V IPC, and what is in its keyrings. What has one of its subordinate ids is the user's, too. Nothing
-of other users is touched.
+write to, its System V IPC, what is in its keyrings, and what systemd recorded of it. What has one of its subordinate
+ids is the user's, too. Nothing of other users is touched.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from .account import Account
 from .keyrings import clear_keyrings
 from .machine import KILL_ROUNDS, PROC, ROUND_SECONDS, kill_each
+from .records import remove_records
 from .removal import FOLDER, remove_entry, remove_tree, unmount_owned
 
 SHARED = (
@@ -65,6 +66,7 @@ def remove_possessions(account: Account) -> None:
         if left:
             raise OSError(f"System V {kind} {left} of the user {account.name} can't be removed")
     clear_keyrings(account.uid)
+    remove_records(uids)
 
 
 def _kill_processes(account: Account) -> bool:

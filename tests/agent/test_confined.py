@@ -161,6 +161,11 @@ USER = "chroot $ROOT groupadd -g 12345 build; chroot $ROOT useradd -u 12345 -g 1
         (USER.format("-G shadow"), "it is in the group shadow"),
         (f"chroot $ROOT groupadd -f docker; {USER.format('-G docker')}", "it is in the group docker"),
         (f"chroot $ROOT groupadd -f wheel; {USER.format('-G wheel,users')}", "it is in the group wheel"),
+        (
+            "echo build:0:65536 >> $ROOT/etc/subuid",
+            "its ranges in /etc/subuid contain ids of others: 0 (root), 1 (daemon), 2 (bin), ",
+        ),
+        ("echo build:0:1 >> $ROOT/etc/subgid", "its ranges in /etc/subgid contain ids of others: 0 (root)"),
     ],
 )
 def test_a_machine_that_gives_root_by_another_way_is_broken(machine, before, why):

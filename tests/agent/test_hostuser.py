@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from penstock.agent import hostuser
+from penstock.agent import account, hostuser, prepare
 from penstock.agent.account import Account
 from penstock.agent.machine import Machine
 from tests.agent import layered
@@ -128,6 +128,11 @@ SETUPS = [
         "jobs of bench could leave something in its home /home/bench",
     ),
     ("--user bench --root /", "chroot $ROOT usermod -aG disk bench", "bench can become root: it is in the group disk"),
+    (
+        "--user bench --root /",
+        "echo bench:0:1 > $ROOT/etc/subuid",
+        "bench can become root: its ranges in /etc/subuid contain ids of others: 0 (root). Take this away from it",
+    ),
 ]
 
 
@@ -152,6 +157,35 @@ def test_a_user_who_becomes_able_to_be_root_gets_no_job(bench):
     assert told["result"] == "broken"
     assert "jobs must not become root here, but their user bench can: sudo" in told["broken"]
     assert "never" not in bench.lab.lines("stdout")
+
+
+@pytest.mark.parametrize(
+    ("users", "groups", "why"),
+    [
+        ("nobody-5:100000:65536", "nobody-5:100000:65536", []),
+        ("other:0:65536\nnobody-5:99999:1", "other:0:65536\nnobody-5:99999:1", []),
+        ("99999:0:1", "", ["its ranges in subuid contain ids of others: 0 (root)"]),
+        ("nobody-5:100000:9\nnobody-5:1:1", "", ["its ranges in subuid contain ids of others: 1 (daemon)"]),
+        ("", "nobody-5:0:1", ["its ranges in subgid contain ids of others: 0 (root)"]),
+    ],
+)
+def test_an_id_of_somebody_else_among_the_users_own_is_a_way_to_root(tmp_path, monkeypatch, users, groups, why):
+    """SEC-2: in a user namespace it becomes whoever has that id, root too."""
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("subuid", users), ("subgid", groups)):
+        (tmp_path / name).write_text(lines)
+        monkeypatch.setattr(account, f"SUBORDINATE_{name[-3:].upper()}S", name)
+    monkeypatch.setattr(prepare.shutil, "which", lambda name: None)
+    assert prepare.ways_to_root(Account("nobody-5", 99999, 99999, "/")) == why
+
+
+def test_of_many_ids_of_others_three_are_named(monkeypatch):
+    many = dict.fromkeys(range(5), "x")
+    monkeypatch.setattr(Account, "foreign_ids", lambda user: {"/etc/subuid": many})
+    monkeypatch.setattr(prepare.shutil, "which", lambda name: None)
+    assert prepare.ways_to_root(Account("nobody-5", 99999, 99999, "/")) == [
+        "its ranges in /etc/subuid contain ids of others: 0 (x), 1 (x), 2 (x), 2 more"
+    ]
 
 
 def test_only_root_can_have_a_user_for_jobs(monkeypatch):

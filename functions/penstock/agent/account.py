@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import grp
 import os
 import pwd
 import sys
@@ -19,7 +20,7 @@ from typing import Any
 
 ASK = -1  # an id that nobody can have: the kernel changes nothing, and returns the present one
 ID_MASK = 0xFFFFFFFF
-SUBORDINATE_UIDS = "/etc/subuid"
+SUBORDINATE_UIDS, SUBORDINATE_GIDS = "/etc/subuid", "/etc/subgid"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,20 @@ class Account:
 
     def uids(self) -> Uids:
         """Return the ids that its processes and files can have: its own, and its subordinate ones."""
-        return Uids(self.uid, tuple(_subordinate_uids(self)))
+        return Uids(self.uid, tuple(_subordinate_ids(self, SUBORDINATE_UIDS)))
+
+    def foreign_ids(self) -> dict[str, dict[int, str]]:
+        """Return which ids of others it can take in a user namespace, with their names, for each list that allows it.
+
+        There it is them: `newuidmap` and `newgidmap`, which belong to root, ask nothing but these lists. [SEC-2]
+        """
+        users = {each.pw_uid: each.pw_name for each in pwd.getpwall() if each.pw_uid != self.uid}
+        groups = {each.gr_gid: each.gr_name for each in grp.getgrall() if each.gr_gid not in self.groups()}
+        found = {}
+        for path, known in ((SUBORDINATE_UIDS, {0: "root", **users}), (SUBORDINATE_GIDS, {0: "root", **groups})):
+            ranges = tuple(_subordinate_ids(self, path))
+            found[path] = {id: name for id, name in sorted(known.items()) if any(id in each for each in ranges)}
+        return {path: ids for path, ids in found.items() if ids}
 
     def popen_options(self) -> dict[str, Any]:
         """Return the options with which `subprocess` starts something as this user."""
@@ -93,10 +107,10 @@ def _is_known(uid: int) -> bool:
     return uid == 0
 
 
-def _subordinate_uids(account: Account) -> Iterator[range]:
-    """Yield the ranges in the system's list of them; lines that are none are left out."""
+def _subordinate_ids(account: Account, path: str) -> Iterator[range]:
+    """Yield the ranges in one of the system's lists of them; lines that are none are left out."""
     with contextlib.suppress(OSError):
-        for line in Path(SUBORDINATE_UIDS).read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in Path(path).read_text(encoding="utf-8", errors="replace").splitlines():
             with contextlib.suppress(ValueError):
                 owner, first, count = line.split(":")
                 if owner in (account.name, str(account.uid)):

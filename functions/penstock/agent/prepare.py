@@ -52,6 +52,7 @@ ROOT_GROUPS = (
 )
 """Groups whose members can become root, by the names that distributions give them."""
 
+SHOWN_IDS = 3
 TOKEN_NAME = "GITHUB_TOKEN"
 TOKEN_USER = "x-access-token"
 GIT_PERMANENT_ERRORS = re.compile(
@@ -248,7 +249,7 @@ def forbid_root(user: Account) -> None:
 
 def ways_to_root(user: Account) -> list[str]:
     """Return how the user can become root, each as a part of a sentence. Raises Failed if that cannot be tried."""
-    return [*_groups_with_root(user), *_commands_with_root(user)]
+    return [*_groups_with_root(user), *_commands_with_root(user), *_ids_with_root(user)]
 
 
 def _groups_with_root(user: Account) -> list[str]:
@@ -272,6 +273,16 @@ def _commands_with_root(user: Account) -> list[str]:
         found.append("sudo allows it something (sudo -l -U shows what)")
     if shutil.which("doas") and _succeeds(["doas", "-n", "true"], user):
         found.append("doas allows it something")
+    return found
+
+
+def _ids_with_root(user: Account) -> list[str]:
+    """Return which lists of subordinate ids give the user those of others, as a part of a sentence."""
+    found = []
+    for path, ids in user.foreign_ids().items():
+        shown = [f"{id} ({name})" for id, name in list(ids.items())[:SHOWN_IDS]]
+        more = [f"{len(ids) - SHOWN_IDS} more"] if len(ids) > SHOWN_IDS else []
+        found.append(f"its ranges in {path} contain ids of others: {', '.join(shown + more)}")
     return found
 
 

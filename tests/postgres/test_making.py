@@ -147,6 +147,24 @@ def test_nothing_is_made_where_jobs_could_reach_more(cluster: Cluster) -> None:
             root.run("DROP DATABASE somebodys")
 
 
+@pytest.mark.parametrize("reachable", [["*"], ["postgres"]])
+def test_nothing_is_made_where_jobs_could_take_the_locks_of_the_well(cluster: Cluster, reachable: list[str]) -> None:
+    """UNIT-1: with its unit's lock a job would keep its database from being destroyed."""
+    driver = well(cluster, reachable=reachable)
+    with cluster.connected() as root:
+        root.run("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
+        try:
+            with pytest.raises(
+                Misconfigured, match=r'ON DATABASE "postgres" FROM PUBLIC; .* where the well takes locks'
+            ):
+                driver.create(order())
+            assert list(driver.list()) == []
+        finally:
+            root.run("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
+    assert made(driver)
+    gone(driver)
+
+
 def test_connections_are_limited_as_asked(cluster: Cluster) -> None:
     driver = well(cluster, connections=3)
     told = made(driver, connections=1)

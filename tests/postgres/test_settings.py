@@ -59,6 +59,18 @@ def test_settings_that_are_wrong(more: dict[str, Any], says: str) -> None:
         postgres_settings.read({**SETTINGS, **more})
 
 
+@pytest.mark.parametrize("more", [{}, {"database": "admin"}])
+def test_the_admins_own_database_may_not_be_reachable(more: dict[str, Any]) -> None:
+    """UNIT-1: jobs could take the well's locks there. What was made nevertheless can still be destroyed."""
+    admins = more.get("database", "postgres")
+    given = {**SETTINGS, **more, "reachable": ["others", admins]}
+    (complaint,) = postgres_settings.complaints(given)
+    assert complaint.startswith(f"`reachable` names {admins}: it is the database where the well takes locks")
+    read = postgres_settings.read(given)
+    assert [read.lets_reach(name) for name in ("others", "more", admins)] == [True, False, False]
+    assert not Settings("h", "u", "p", reachable=("*",)).lets_reach("postgres")
+
+
 def test_settings_that_are_missing() -> None:
     complaints = postgres_settings.complaints({})
     assert [each.partition(":")[0] for each in complaints] == [

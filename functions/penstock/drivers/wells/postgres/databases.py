@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from penstock.drivers.wells.postgres import passwords
 from penstock.drivers.wells.postgres.names import quoted, text
 from penstock.drivers.wells.postgres.session import DROP_SECONDS, STATEMENT_SECONDS, Server, Session
-from penstock.drivers.wells.postgres.settings import ANY, Options, Settings
+from penstock.drivers.wells.postgres.settings import LOCKS_THERE, Options, Settings
 from penstock.kernel.errors import DriverError, Misconfigured, Unsatisfiable
 from penstock.kernel.frozen import dataclass
 from penstock.ports import NotYet
@@ -160,13 +160,17 @@ def _version(admin: Session, plan: Plan) -> int:
 
 
 def _check_reachable(admin: Session, settings: Settings) -> None:
-    """Raises Misconfigured if a job's role could connect to another database."""
-    if ANY in settings.reachable:
-        return
-    others = [name for (name,) in admin.rows(REACHABLE) if name not in settings.reachable]
+    """Raises Misconfigured if a job's role could connect to a database that it must not reach.
+
+    Never to the admin's, whatever the settings say: with the lock of its unit a job would block its own removal.
+    """
+    others = [name for (name,) in admin.rows(REACHABLE) if not settings.lets_reach(name)]
     if others:
         how = "; ".join(f"REVOKE CONNECT, TEMPORARY ON DATABASE {quoted(name)} FROM PUBLIC" for name in others)
-        raise Misconfigured(f"every role can connect to {', '.join(others)}: run {how}; or name them in `reachable`")
+        hint = (
+            "or name them in `reachable`" if settings.database not in others else f"{settings.database} {LOCKS_THERE}"
+        )
+        raise Misconfigured(f"every role can connect to {', '.join(others)}: run {how}; {hint}")
 
 
 def _schemas(admin: Session, plan: Plan) -> dict[str, str | None]:

@@ -19,7 +19,9 @@ from penstock.toml.checks import Check, Place, clip, listed, matching, number, r
 VERIFIED, UNVERIFIED, PLAIN = "verify-full", "require", "disable"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANY = "*"
-"""In `reachable`: allow every database."""
+"""In `reachable`: allow every database but the admin's."""
+
+LOCKS_THERE = "is the database where the well takes locks, which jobs must not: close it, or set `database` to another"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,10 @@ class Settings:
     def tls(self) -> str:
         """The sslmode of the well's own connections: verify-full by default, or none for a server on this machine."""
         return self.sslmode or (PLAIN if self.host in LOOPBACK else VERIFIED)
+
+    def lets_reach(self, database: str) -> bool:
+        """Whether jobs may be able to connect to this database, which is not their own."""
+        return database != self.database and not {database, ANY}.isdisjoint(self.reachable)
 
     @property
     def place(self) -> str:
@@ -83,8 +89,15 @@ def read(given: Mapping[str, Any]) -> Settings:
 def complaints(given: Mapping[str, Any]) -> Sequence[str]:
     """What is wrong with settings, one sentence each; also whether pg8000 is missing."""
     top = Place(("postgres",))
-    _keys(given, top)
-    return [*sentences(top), *([] if is_installed() else [MISSING])]
+    values = _keys(given, top)
+    return [*sentences(top), *_too_open(values), *([] if is_installed() else [MISSING])]
+
+
+def _too_open(values: Mapping[str, Any]) -> Iterator[str]:
+    """A site may not say so. `read` takes it nevertheless: what was made by an older Penstock must be destroyed."""
+    admins = values.get("database") or Settings.database
+    if admins in values.get("reachable", ()):
+        yield f"`reachable` names {admins}: it {LOCKS_THERE}"
 
 
 def is_installed() -> bool:

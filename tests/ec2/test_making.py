@@ -149,6 +149,18 @@ class TestAlternatives:
         assert done.metadata["market"] == "on-demand"
         assert len(ec2.tries()) == len(set(ec2.tries())) == 5
 
+    def test_what_is_wrong_takes_the_time_only_once(self, ec2: Ec2) -> None:
+        """Such failures are no shortages, but met again each time they would keep the others from being tried."""
+        ec2.fail("RunInstances", "Unsupported", "Your requested instance type is not supported", times=3)
+        driver = factory(ec2)
+        driver._monotonic = lambda: 10.0 * ec2.now
+        with pytest.raises(NoCapacity, match=r"Unsupported.*no time for the other alternatives") as late:
+            driver.create(order())
+        assert late.value.untried
+        assert len(late.value.shortages) == len(ec2.tries()) == 3
+        assert isinstance(driver.create(order(avoid=[each.scope for each in late.value.shortages])), Ready)
+        assert len(ec2.tries()) == len(set(ec2.tries())) == 4
+
     def test_one_is_tried_however_late_it_is(self, ec2: Ec2) -> None:
         driver = factory(ec2)
         driver._monotonic = lambda: 100.0 * ec2.now

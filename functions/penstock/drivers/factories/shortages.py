@@ -62,12 +62,14 @@ def shared(failures: Sequence[Met]) -> list[Shortage]:
 def final_error(failures: Sequence[Met], more: str = "", *, untried: bool = False) -> DriverError:
     """The error after the last alternative, or, `untried`, after the last that there was time for; `more` ends its
     message. It is Misconfigured if no failure is a shortage, which ends by itself.
+
+    If some are untried, it names every failure, so that the next `create` does not spend its time on the same ones.
     """
     if not failures:
         return NoCapacity("every alternative is in a cool-down because of a recent shortage")
     why = "; ".join(shortage.why for shortage, _ in failures) + NO_TIME * untried + more
     kinds = {means.kind for _, means in failures}
-    if kinds == {Misconfigured}:
+    if kinds == {Misconfigured} and not untried:
         return Misconfigured(why)
     kind = QuotaReached if kinds == {QuotaReached} else NoCapacity
-    return kind(why, shared(failures), untried=untried)
+    return kind(why, [shortage for shortage, _ in failures] if untried else shared(failures), untried=untried)

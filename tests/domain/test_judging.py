@@ -126,6 +126,16 @@ def test_files_are_waited_for_until_they_are_late() -> None:
     assert "its upload was begun and not finished" in (late.broken or "")
 
 
+def test_no_file_is_late_while_another_has_time() -> None:
+    """Files are sent one after the other: the second may begin an hour after the submit."""
+    sent = expect(declare("D", "a", NOW), "X", Content(1, "0"), NOW + MINUTE)
+    for first in (sent, commit(sent)):
+        found = judge([], {}, [first, declare("D", "b", NOW)], NOW + ARRIVE_WITHIN)
+        assert {each.until for each in found.inputs} == {NOW + ARRIVE_WITHIN + MINUTE}
+        assert recheck(job(times=Times(NOW)), found, NOW + ARRIVE_WITHIN).due == NOW + ARRIVE_WITHIN + MINUTE
+        assert judge([], {}, [first, declare("D", "b", NOW)], NOW + ARRIVE_WITHIN + MINUTE).broken
+
+
 def test_a_job_that_waits_for_inputs_is_judged_at_their_deadline() -> None:
     missing = declare("D", "b", NOW)
     found = recheck(job(times=Times(NOW)), Verdict(None, (), (missing,)), NOW + ARRIVE_WITHIN - SECOND)

@@ -11,6 +11,7 @@ from penstock.domain.artifacts.artifacts import Artifact, artifact_key
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES
 from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
+from penstock.domain.jobs.jobs import State
 from penstock.domain.replies import InputUpload, OutputUpload, PartUpload
 from penstock.domain.users.users import User
 from penstock.kernel import limits
@@ -198,6 +199,21 @@ def test_an_input_is_sent_in_parts_too(twin: Twin, ada: User) -> None:
     assert inputs.begin(twin.on, job_of(twin, job), new) == InputUpload(
         there=True, method="", url="", headers={}, part_bytes=0
     )
+
+
+def test_an_input_may_take_long_while_its_parts_are_requested(twin: Twin, ada: User) -> None:
+    """On a slow line an upload takes hours, and the next file is begun after it."""
+    job = submit(twin, ada, inputs=["big", "later"])
+    inputs.begin(twin.on, job_of(twin, job), NewInput("big", size=BIG.size, sha256=WHOLE, composite=BIG.composite))
+    for _ in range(3):
+        sweep(twin, 50 * 60)
+        told = inputs.sign_parts(twin.on, job_of(twin, job), InputParts("big", first=1, sha256=PARTS)).parts
+    assert job_of(twin, job).state is State.WAITING
+    send(twin, told, FIRST, LAST)
+    inputs.commit(twin.on, job_of(twin, job), "big")
+    assert inputs.begin(twin.on, job_of(twin, job), NewInput("later", size=4, sha256=digest(LAST))).url
+    sweep(twin, 61 * 60)
+    assert (job_of(twin, job).end.reason or "").startswith("the input later did not arrive within 60 min")
 
 
 def test_who_downloads_parts_is_told_how_they_are_checked() -> None:

@@ -15,12 +15,15 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
 ARRIVE_WITHIN = timedelta(hours=1)
-"""How long an input may take, from the submission or from the last permission to upload it, which is valid as long."""
+"""How long a job waits for its inputs, from the submission or from the last permission to upload one, or a part of one.
+Such a permission is valid as long.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input(Row):
-    """A file that appears as /input/`name`. `size` in bytes; `until`: when it must have arrived.
+    """A file that appears as /input/`name`. `size` in bytes; `until`: when it must have arrived, unless another input
+    of the job has a later time.
 
     `sha256` or, for one that is sent in parts, `composite`, in hex: its digest (see content).
     `artifact` is "" until somebody asks for permission to upload it.

@@ -68,8 +68,11 @@ def judge(
 ) -> Verdict:
     """The verdict on a job, given its dependencies by id, its inputs and its review. A failed prerequisite counts at
     once.
+
+    Inputs may be sent one after the other, so none is late while another has time. The verdict's have that time.
     """
-    missing = tuple(each for each in inputs if not each.is_committed)
+    until = max((each.until for each in inputs), default=now)
+    missing = tuple(replace(each, until=until) for each in inputs if not each.is_committed)
     awaited = review if review and review.is_open else None
     sentences = [_broken(each, priors.get(each.job)) for each in dependencies]
     sentences += [_late(each) for each in missing if each.until <= now]

@@ -88,11 +88,21 @@ def _still_waiting(on: System, job: Job) -> Check:
 
 
 def sign_parts(on: System, job: Job, ask: InputParts) -> PartUploads:
-    """Where to upload some parts of a job's file. Raises Refused 400 or 404."""
+    """Where to upload some parts of a job's file, which then has more time. Raises Refused 400, 404 or 409."""
     artifact = owners.find(on, _find(on, job, ask.name).artifact)
     if artifact is None:
         raise Refused(409, "input-incomplete", f"nobody began to send {ask.name}")
-    return uploads.sign_parts(on, artifact, ask)
+    signed = uploads.sign_parts(on, artifact, ask)
+    transact(on, lambda: _renew_changes(on, job, ask.name))
+    return signed
+
+
+def _renew_changes(on: System, job: Job, name: str) -> tuple[Sequence[Change], None]:
+    """More time for a file whose upload goes on."""
+    row = _find(on, job, name)
+    if row.is_committed:
+        return [], None
+    return [Replace(row, inputs.expect(row, row.artifact, row.content, on.world.now()))], None
 
 
 def commit(on: System, job: Job, name: str) -> None:

@@ -294,6 +294,15 @@ def test_after_an_expired_url_only_missing_parts_are_sent(worker):
     assert len(plane.uploads) == 1
 
 
+def test_a_big_file_is_named_alone_so_that_no_other_name_expires_meanwhile(worker):
+    job = worker(script=f"{BIG}; touch a b; cp big c", output_rules=["/work/*"], limits={"part_bytes": 4096})
+    outcome = job.finish()
+    assert job.plane.outputs() == {"/work/a": b"", "/work/b": b"", "/work/big": whole(), "/work/c": whole()}
+    assert outcome["outputs"] == [], "the small ones are recorded first, and not with the outcome"
+    called = [each for each in job.plane.calls if each in ("outputs", "commit", "parts")]
+    assert called == ["outputs", "commit", *["outputs", "parts", "commit"] * 2]
+
+
 def test_refused_parts_fail_the_job(worker):
     outcome, plane = in_parts(worker, lambda endpoint, count: 409 if endpoint == "parts" else None)
     assert outcome["reason"] == "output /work/big was not uploaded: the service refused it: HTTP 409: as the test wants"

@@ -15,6 +15,7 @@ from tests.domain.helpers import NOW, SECOND
 ULID, JOB = "01KDVDNA01AAAAAAAAAAAAAAAA", "01KDVDNA00BBBBBBBBBBBBBBBB"
 ID = f"{ULID}.{JOB}"
 MINE = f"job#{JOB}"
+HOUR = timedelta(hours=1)
 BEGUN = Artifact(id=ID, path="/work/a b", size=1, sha256="00", by="ada", time=NOW, due=NOW)
 THERE = artifacts.arrive(BEGUN, MINE)
 
@@ -67,6 +68,15 @@ def test_the_bytes_of_a_caches_archive_stay_for_those_who_download_them() -> Non
 )
 def test_what_nobody_came_to_own_in_time_is_abandoned(artifact: Artifact, is_abandoned: bool) -> None:
     assert artifacts.is_abandoned(artifact, NOW) is is_abandoned
+
+
+@pytest.mark.parametrize(
+    ("left", "after"),
+    [(timedelta(0), HOUR), (HOUR / 2, HOUR), (HOUR / 2 + SECOND, HOUR / 2 + SECOND), (HOUR, HOUR)],
+)
+def test_an_upload_that_goes_on_has_its_time_again_once_half_is_over(left: timedelta, after: timedelta) -> None:
+    assert artifacts.renew(replace(BEGUN, due=NOW + left), HOUR, NOW).due == NOW + after
+    assert artifacts.renew(THERE, HOUR, NOW) is THERE
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
-from penstock.usecases.artifacts import inputs, outputs, uploads
+from penstock.usecases.artifacts import inputs, outputs, owners, uploads
 from penstock.usecases.site import apply
 from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
@@ -237,6 +237,33 @@ def test_parts_of_what_nobody_came_to_own_go_with_it(twin: Twin, who: Caller) ->
     assert twin.on.store.get(artifact_key(row.id), Artifact) is None
     assert not twin.objects.begun
     assert abandoned == [row_name(row)]
+
+
+def test_an_upload_has_time_while_its_parts_are_requested(twin: Twin, who: Caller) -> None:
+    told = begin(twin, who)
+    for hours in (5, 6, 11):
+        twin.pass_time(hours * 3600)
+        owners.move_on(twin.on, told.id)
+        leaves = ask(twin, who, told.id, 1, *PARTS)
+    send(twin, leaves, FIRST, LAST)
+    outputs.commit(twin.on, who.job, [told.id])
+    assert outputs.find(twin.on, who.job, told.id)
+
+
+def test_an_upload_that_just_began_is_not_written_again(twin: Twin, who: Caller) -> None:
+    told = begin(twin, who)
+    before = owners.find(twin.on, told.id)
+    ask(twin, who, told.id, 1, *PARTS)
+    assert owners.find(twin.on, told.id) == before
+
+
+def test_an_upload_that_nobody_goes_on_with_expires(twin: Twin, who: Caller) -> None:
+    told = begin(twin, who)
+    twin.pass_time(7 * 3600)
+    ask(twin, who, told.id, 1, *PARTS)
+    twin.pass_time(12 * 3600)
+    owners.move_on(twin.on, told.id)
+    assert owners.find(twin.on, told.id) is None
 
 
 def test_only_parts_are_joined_and_only_once(twin: Twin, who: Caller) -> None:

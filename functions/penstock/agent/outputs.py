@@ -206,9 +206,17 @@ class Outputs:
         return measured
 
     def _send(self, files: list[MeasuredFile]) -> Problems:
-        """Upload a batch and commit what was stored. Return the problems with the others."""
+        """Upload a batch and commit what was stored. Return the problems with the others.
+
+        A file of several parts is a batch of its own: while it is sent, maybe for hours, no other name expires.
+        """
         if not files:
             return {}
+        big = [f for f in files if f.parts]
+        if big and len(files) > 1:
+            self._is_last_batch = False  # the small ones are recorded at once: the outcome may be hours away
+            batches = [[f for f in files if not f.parts], *([f] for f in big)]
+            return {name: problem for batch in batches for name, problem in self._send(batch).items()}
         about = [
             {"path": f.file.name, "size": f.size, "sha256": f.sha256, "composite": f.composite} for f in files
         ]  # fmt: skip
@@ -222,10 +230,7 @@ class Outputs:
 
     def _store(self, files: list[MeasuredFile], uploads: dict[str, Any]) -> Problems:
         """Send the files of a batch, then let the service check and keep them."""
-        small, big = [f for f in files if not f.parts], [f for f in files if f.parts]
-        failed = in_parallel(lambda file: self._put(file, uploads[file.file.name]), small)
-        for file in big:  # one after the other: the parts of one are sent in parallel
-            failed.update(in_parallel(lambda file: self._put_parts(file, uploads[file.file.name]), [file]))
+        failed = in_parallel(lambda file: self._put(file, uploads[file.file.name]), files)
         problems = {file.file: why for file, why in failed.items()}
         stored = {f.file: uploads[f.file.name]["id"] for f in files if f.file not in problems}
         if self._are_recorded_later(files):
@@ -240,6 +245,9 @@ class Outputs:
         return comes and not any(f.parts for f in files)
 
     def _put(self, file: MeasuredFile, upload: dict[str, Any]) -> None:
+        if file.parts:
+            self._put_parts(file, upload)
+            return
         self._faults.say(f"uploading {file.file.name} ({size_text(file.size)})", DETAIL)
         upload_file(self._job.control, file, upload)
 

@@ -215,6 +215,15 @@ def destroy(artifact: Artifact, now: datetime) -> Artifact:
     return replace(artifact, state=ArtifactState.DESTROYING, owners=(), due=now + wait)
 
 
+def renew(artifact: Artifact, upload: timedelta, now: datetime) -> Artifact:
+    """An artifact whose upload goes on. It has the whole time again once half of it is over: most uploads write nothing
+    for that.
+    """
+    if artifact.due is None or artifact.due - now > upload / 2:
+        return artifact
+    return replace(artifact, due=now + upload)
+
+
 def is_abandoned(artifact: Artifact, now: datetime) -> bool:
     """Whether an artifact got no owner in time. [ART-1]"""
     return artifact.state is ArtifactState.CREATING and artifact.due is not None and artifact.due <= now

@@ -46,7 +46,13 @@ def _span(seconds: int, keeps: str, begins: str, least: int = 1, most: int = 10 
 class Spans:
     """How long everything is kept, in seconds. docs/users/retention.md is generated from it."""
 
-    upload: int = _span(12 * HOUR, "unfinished uploads", "the start of the upload", 2 * HOUR, 7 * DAY)
+    upload: int = _span(
+        12 * HOUR,
+        "unfinished uploads",
+        "the start of the upload, or the last request for URLs of its parts",
+        2 * HOUR,
+        7 * DAY,
+    )
     succeeded: int = _span(30 * DAY, "artifacts of a job that succeeded", "the end of the job")
     failed: int = _span(14 * DAY, "artifacts of a job that failed", "the end of the job")
     errored: int = _span(

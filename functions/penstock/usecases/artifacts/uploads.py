@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from penstock.domain.artifacts import volumes
+from penstock.domain.artifacts import artifacts, volumes
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import object_name
 from penstock.domain.commands import NewFile, Parts
 from penstock.domain.replies import PartUpload, PartUploads, Upload
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Replace
 from penstock.ports import Grant
-from penstock.system import System
+from penstock.system import System, current_site
 
 _DIGEST = r"[0-9a-f]{64}"
 
@@ -48,7 +50,8 @@ def sign_upload(on: System, artifact: Artifact) -> Upload:
 def sign_parts(on: System, artifact: Artifact, ask: Parts) -> PartUploads:
     """Where to upload some parts; parts that have arrived are skipped. Raises Refused 400, and 409 once all are there.
 
-    A finished upload is not begun again, so that nobody sends parts to an object that has a name.
+    A finished upload is not begun again, so that nobody sends parts to an object that has a name. One that goes on has
+    more time.
     """
     if artifact.state is not ArtifactState.CREATING:
         raise Refused(409, "upload-over", f"{artifact.path[:200]} has arrived: its parts are joined")
@@ -58,8 +61,17 @@ def sign_parts(on: System, artifact: Artifact, ask: Parts) -> PartUploads:
         wanted = volumes.name_parts(artifact.size, ask.first, ask.sha256)
     except ValueError as error:
         raise Refused(400, "bad-request", f"{artifact.path[:200]}: {error}") from error
+    _renew(on, artifact)
     found = on.objects.parts(object_name(artifact.id), wanted)
     return PartUploads([_signed_part(part.number, given) for part, given in zip(wanted, found, strict=True)])
+
+
+def _renew(on: System, artifact: Artifact) -> None:
+    """Give an upload more time, if it needs some. If another write comes first, the next request does it."""
+    upload = timedelta(seconds=current_site(on).retention.upload)
+    after = artifacts.renew(artifact, upload, on.world.now())
+    if after != artifact:
+        on.store.commit([Replace(artifact, after)])
 
 
 def _signed_part(number: int, given: Grant | None) -> PartUpload:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from penstock.domain.commands import AgentFile
+from penstock.domain.commands import AgentFile, NewInput
 from penstock.domain.jobs.jobs import Result
-from penstock.domain.replies import InputDownload
+from penstock.domain.replies import InputDownload, InputUpload
 from penstock.kernel import limits
 from penstock.testing.twin import Twin
 from penstock.usecases.artifacts import inputs, outputs
@@ -43,3 +43,12 @@ def all_inputs(twin: Twin, job: str) -> list[InputDownload]:
         if page.next is None:
             return found
         after = page.next
+
+
+def send(twin: Twin, job: str, name: str, data: bytes, *, arrives: bool = True) -> InputUpload:
+    """Send a file with a job, or only begin to."""
+    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=digest(data)))
+    if arrives:
+        twin.objects.objects[leave.url.removeprefix("memory://")] = data
+        inputs.commit(twin.on, job_of(twin, job), name)
+    return leave

@@ -11,7 +11,7 @@ from penstock.domain.artifacts.inputs import ARRIVE_WITHIN
 from penstock.domain.artifacts.retention import Retention
 from penstock.domain.commands import NewInput, SubmitJob
 from penstock.domain.jobs.jobs import Outcome, Result, State
-from penstock.domain.replies import InputDownload, InputDownloads, InputUpload
+from penstock.domain.replies import InputDownload, InputDownloads
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -22,7 +22,7 @@ from penstock.usecases.jobs import cancel, jobs, prerequisites, settle
 from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.workers import agents
 from tests.usecases.dependencies import depends
-from tests.usecases.inputs import all_inputs, digest, run
+from tests.usecases.inputs import all_inputs, digest, run, send
 from tests.usecases.steps import hello, job_of, submit, sweep, told
 
 
@@ -146,14 +146,6 @@ def test_inputs_that_cannot_be_had_lose_the_attempt_and_then_the_job(twin: Twin,
 
 
 # What users send
-
-
-def send(twin: Twin, job: str, name: str, data: bytes, *, arrives: bool = True) -> InputUpload:
-    leave = inputs.begin(twin.on, job_of(twin, job), NewInput(name, size=len(data), sha256=digest(data)))
-    if arrives:
-        twin.objects.objects[leave.url.removeprefix("memory://")] = data
-        inputs.commit(twin.on, job_of(twin, job), name)
-    return leave
 
 
 def test_a_job_waits_for_what_is_sent(twin: Twin, ada: User) -> None:

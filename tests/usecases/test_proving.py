@@ -472,6 +472,14 @@ def test_the_same_request_twice_is_one_test(twin: Twin, root: User) -> None:
     assert begin(twin, root, key="k") == begin(twin, root, key="k")
 
 
+def test_the_same_request_is_one_test_even_if_the_target_was_paused_meanwhile(twin: Twin, root: User) -> None:
+    first = begin(twin, root, key="k")
+    apply.pause(twin.on, "target/linux", paused=True)
+    assert begin(twin, root, key="k") == first
+    with pytest.raises(Refused, match="is paused by an operator"):
+        begin(twin, root, key="another")
+
+
 def test_only_a_test_of_that_factory_is_shown_as_one(twin: Twin, ada: User, root: User) -> None:
     plain, job = submit(twin, ada, target="linux"), begin(twin, root)
     for name, wanted in (("hand", plain), ("other", job), ("hand", "nothing")):

@@ -131,7 +131,9 @@ def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change]
 
 
 def adopt(on: System, job: Job, of: Job) -> None:
-    """Give a job the files of the job that it repeats: nothing is uploaded again. Missing files are waited for."""
+    """Give a job that waits the files of the job that it repeats: nothing is uploaded again. Missing files are waited
+    for.
+    """
     for row in list_inputs(on, of):
         transact(on, partial(_adopt_changes, on, job, row))
     prerequisites.judge(on, job.id)
@@ -140,11 +142,12 @@ def adopt(on: System, job: Job, of: Job) -> None:
 def _adopt_changes(on: System, job: Job, of: Input) -> tuple[Sequence[Change], None]:
     row = on.store.get(input_key(job.id, of.name), Input)
     artifact = owners.find(on, of.artifact) if of.is_committed else None
-    if row is None or row.is_committed or artifact is None:
+    fresh = on.store.get(job_key(job.id), Job)
+    if row is None or row.is_committed or artifact is None or fresh is None or fresh.state is not State.WAITING:
         return [], None
     mine = inputs.expect(row, of.artifact, of.content, on.world.now())
     changes = [Replace(row, inputs.commit(mine)), Replace(artifact, own(artifact, owner(JOB, job.id)))]
-    return [_still_waiting(on, job), *changes], None
+    return [Check(fresh), *changes], None
 
 
 def list_for_agent(on: System, job: Job, after: str) -> InputDownloads:

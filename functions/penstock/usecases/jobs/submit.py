@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
@@ -51,7 +51,7 @@ from penstock.domain.jobs.jobs import (
 )
 from penstock.domain.jobs.plans import Plan
 from penstock.domain.jobs.reviews import Review
-from penstock.domain.jobs.submissions import Submission
+from penstock.domain.jobs.submissions import Submission, submission_key
 from penstock.domain.jobs.tasks import check_tasks
 from penstock.domain.logs.logs import CONTROL, DETAIL
 from penstock.domain.pools import why
@@ -145,10 +145,29 @@ def submit(
     `canary` is the pool that it is a canary of, `commit` what the front end says of the commit that it checks;
     `before`, the job that is submitted once more.
     """
-    source = commit or _said_provenance(user, ask, before)
-    made = prepare(on, user, ask, source)
-    new = replace(made, job=replace(made.job, provenance=replace(source, proves=proves, canary=canary)))
-    return accept(on, user, new, given(ask), key)
+
+    def make() -> str:
+        source = commit or _said_provenance(user, ask, before)
+        made = prepare(on, user, ask, source)
+        new = replace(made, job=replace(made.job, provenance=replace(source, proves=proves, canary=canary)))
+        return accept(on, user, new, given(ask), key)
+
+    return once(on, user, given(ask), key, make)
+
+
+def once(on: System, user: User, asked: Mapping[str, Any], key: str | None, make: Callable[[], str]) -> str:
+    """The id of what `make` accepts; where it refuses, of what was accepted before with the same key and request.
+
+    What a check looks at may have changed since: a limit is reached, a dependency's outputs are gone. Only a refusal
+    looks for the answer of before, so that what is accepted costs no read for that. Raises Refused.
+    """
+    try:
+        return make()
+    except Refused:
+        known = on.store.get(submission_key(user.name, digest(key)), Submission) if key else None
+        if known is None:
+            raise
+        return _repeated_job(known, _request_digest(asked))
 
 
 def accept(on: System, user: User, new: Draft, asked: Mapping[str, Any], key: str | None) -> str:
@@ -217,7 +236,7 @@ def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> 
     def decide() -> tuple[Sequence[Change], tuple[str, Claimed, State]]:
         known = on.store.get(memory.key, Submission) if memory else None
         if known and memory:
-            return [], (_repeated_job(known, memory), Claimed(), made.job.state)
+            return [], (_repeated_job(known, memory.request_digest), Claimed(), made.job.state)
         new, counted = users.count_job(on, made.job, made.spec.source, made.site)
         job, granted, claimed = _claim(on, new) if next(tries) < claims else (new, [], Claimed())
         begun = (
@@ -246,10 +265,14 @@ def _claim(on: System, job: Job) -> tuple[Job, list[Change], Claimed]:
 def _submission(user: User, asked: Mapping[str, Any], key: str | None, job: Job) -> Submission | None:
     if key is None:
         return None
-    said = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    said = _request_digest(asked)
     return Submission(
         owner=user.name, key_digest=digest(key), request_digest=said, job=job.id, time=job.times.submitted
     )
+
+
+def _request_digest(asked: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def given(ask: SubmitJob | AcquireLease) -> dict[str, Any]:
@@ -257,8 +280,8 @@ def given(ask: SubmitJob | AcquireLease) -> dict[str, Any]:
     return {name: value for name, value in asdict(ask).items() if value not in (None, [], {})}
 
 
-def _repeated_job(known: Submission, now: Submission) -> str:
-    if known.request_digest != now.request_digest:
+def _repeated_job(known: Submission, request_digest: str) -> str:
+    if known.request_digest != request_digest:
         raise Refused(409, "idempotency-key-reused", "this Idempotency-Key was used for another request")
     return known.job
 

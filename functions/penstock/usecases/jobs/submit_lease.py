@@ -28,6 +28,10 @@ def acquire(on: System, user: User, ask: AcquireLease, key: str | None) -> str:
 
     The same key and the same request return the same lease.
     """
+    return submit.once(on, user, submit.given(ask), key, lambda: _accept(on, user, ask, key))
+
+
+def _accept(on: System, user: User, ask: AcquireLease, key: str | None) -> str:
     owner, site = users.resolve_owner(on, user, ask.owner), current_site(on)
     file = _asked(ask)
     submit.accepted_or_raise(admission.check_types(site, file.resources))

@@ -59,13 +59,17 @@ def start(on: System, user: User, name: str, target: str | None, keep: int | Non
         raise Refused(400, "bad-request", f"keep_on_failure is 1 second to {units.HOLD_MOST // 86400} days")
     site = current_site(on)
     chosen = _target(site, name, target)
-    _check_open(on, chosen)
     ask = SubmitJob(
         script=factory_test.SCRIPT, path="factory-test.sh", name=f"test of factory {name}"[: limits.NAME_CHARS],
         target=chosen.name, output_rules=[factory_test.OUTPUT], tags={factory_test.TAG: name},
         env={"TEST_TARGET": chosen.name, "TEST_FACTORY": name}, priority=limits.PRIORITY, timeout=TIMEOUT, retries=0,
     )  # fmt: skip
-    job = submit.submit(on, user, ask, key, Proves(name, keep))
+
+    def make() -> str:
+        _check_open(on, chosen)
+        return submit.submit(on, user, ask, key, Proves(name, keep))
+
+    job = submit.once(on, user, submit.given(ask), key, make)
     now, scopes = on.world.now(), cooldowns.cooldowns_of(on, cooling_rules.maker_of(UnitKind.WORKER, name))
     mine = [row for row in scopes if row.stops or row.scope == cooling_rules.type_scope(chosen.name)]
     return Started(job, chosen.name, [cooling_rules.describe(row, now) for row in mine])

@@ -216,6 +216,42 @@ def test_too_many_wait_for_one_job(twin: Twin, ada: User, monkeypatch: pytest.Mo
     submit(twin, ada, **depends(first))
 
 
+def test_a_job_that_ended_while_it_waited_waits_for_nobody(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "WAITING_DEPENDENTS", 2)
+    first, other = submit(twin, ada), submit(twin, ada)
+    for _ in range(3):
+        cancel.cancel(twin.on, ada, submit(twin, ada, **depends(first, other, first)))
+    failed = submit(twin, ada, **depends(first, other))
+    run(twin, other, result=Result.FAILED)
+    assert job_of(twin, failed).end.outcome is Outcome.FAILED
+    rows = [row for row in twin.store.rows.values() if isinstance(row, Dependent)]
+    assert [row.job for row in rows] == [other], "it has settled, and nobody counts who waited for it"
+    submit(twin, ada, **depends(first))
+
+
+def test_settled_jobs_make_room_for_others_that_need_the_same(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those whose removal was lost."""
+    monkeypatch.setattr(limits, "DEPENDENTS", 3)
+    monkeypatch.setattr(limits, "BATCH_KEYS", 2)
+    first = submit(twin, ada)
+    run(twin, first)
+    jobs_ = [submit(twin, ada, **depends(first)) for _ in range(3)]
+    with pytest.raises(Refused, match="at most 3 unsettled jobs may depend on one"):
+        submit(twin, ada, **depends(first))
+    with monkeypatch.context() as patch:
+        patch.setattr(settle, "_unpin_dependencies", lambda on, job: None)
+        for job in jobs_[1:]:
+            run(twin, job)
+    last = submit(twin, ada, **depends(first))
+    row, _ = settle.find_retention(twin.on, first)
+    assert row
+    assert row.dependents == (jobs_[0], last)
+
+
 def test_as_many_as_there_may_be_fit_one_commit(twin: Twin, ada: User) -> None:
     priors = [submit(twin, ada) for _ in range(limits.DEPENDENCIES)]
     sizes = []

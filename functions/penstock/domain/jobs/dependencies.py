@@ -31,7 +31,8 @@ class Dependency:
 class Dependent(Row):
     """A job waits for another. The row is stored with the other job, so that settling it finds the dependents.
 
-    It is created with the waiting job, only for dependencies that are unsettled then, and never changes.
+    It is created with the waiting job, only for dependencies that are unsettled then, and never changes. If the waiting
+    job ends before the other, its end deletes it.
     """
 
     kind: ClassVar[str] = "dependent"

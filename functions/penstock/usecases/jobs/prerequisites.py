@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from penstock.domain.artifacts import inputs, retention
@@ -23,7 +24,7 @@ from penstock.kernel import limits
 from penstock.kernel.errors import Fault, Refused, Unreached, not_found
 from penstock.kernel.rows import Change, Create, Replace
 from penstock.system import System, current_site, transact
-from penstock.usecases.jobs import backlogs, flow, jobs, settle
+from penstock.usecases.jobs import backlogs, dependents, flow, jobs, settle
 from penstock.usecases.logs import logs
 from penstock.usecases.users import users
 
@@ -164,7 +165,9 @@ def pin(on: System, job: str, dependent: str) -> list[Change]:
         raise not_found("job", job)
     if row is None:
         return _first_pin(found, dependent)
-    after = retention.pinned(row, dependent)
+    is_full = len(row.dependents) >= limits.DEPENDENTS  # maybe of settled ones, whose removal was lost
+    left = dependents.unsettled(on, row.dependents) if is_full else row.dependents
+    after = retention.pinned(replace(row, dependents=left), dependent)
     if isinstance(after, Refused):
         raise after
     return settle.retention_changes(row, found, after)

@@ -30,7 +30,7 @@ from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.system import System, current_site, measure, transact
 from penstock.usecases import published
 from penstock.usecases.github import hints
-from penstock.usecases.jobs import backlogs, flow, store
+from penstock.usecases.jobs import backlogs, dependents, flow, store
 from penstock.usecases.logs import logs
 from penstock.usecases.pools import shares
 from penstock.usecases.users import users
@@ -128,7 +128,7 @@ def _end_changes(
     after, kept = keep_from_now(on, with_failure_details(on, ending, pools.with_units(rows, units)))
     ended = [Replace(was, after), *released, *left, *kept, *logs.on_settled(on, after)]
     ended += [*users.discount_job(on, after), *_forget_request(on, after)]
-    ended += backlogs.forget(on, was) if was.state is State.WAITING else []
+    ended += [*backlogs.forget(on, was), *dependents.forget(on, was)] if was.state is State.WAITING else []
     return ended, (replace(ending, after=after), queues)
 
 

@@ -270,6 +270,22 @@ def test_a_retry_needs_nothing_sent_again(twin: Twin, ada: User) -> None:
     assert artifact.owners == tuple(sorted((f"job#{job}", f"job#{again}")))
 
 
+def test_an_input_has_only_so_many_owners(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They all stand in one row, and a row has a limit."""
+    monkeypatch.setattr(limits, "OWNERS", 3)
+    job = submit(twin, ada, inputs=["a", "b"])
+    send(twin, job, "b", b"abc")
+    again = job
+    for key in ("k", "l"):
+        again = jobs_submit.retry(twin.on, ada, job_of(twin, again), key=key)
+    before = dict(twin.store.rows)
+    with pytest.raises(Refused, match="the input b has 3 owners") as refused:
+        jobs_submit.retry(twin.on, ada, job_of(twin, again))
+    assert (refused.value.status, refused.value.code) == (409, "too-many-owners")
+    assert twin.store.rows == before
+    assert jobs_submit.retry(twin.on, ada, job_of(twin, job), key="k"), "a repeated retry adds none"
+
+
 def test_a_retry_of_what_is_gone_waits_for_it(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, inputs=["a"])
     cancel.cancel(twin.on, ada, job)

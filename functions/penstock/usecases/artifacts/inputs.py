@@ -19,6 +19,7 @@ from penstock.domain.jobs.jobs import Job, State, job_key
 from penstock.domain.logs.logs import DETAIL
 from penstock.domain.replies import InputDownload, InputDownloads, InputUpload, PartUploads
 from penstock.domain.site.site import Limits
+from penstock.kernel import limits
 from penstock.kernel.errors import Refused, not_found
 from penstock.kernel.rows import Change, Check, Replace
 from penstock.system import System, current_site, transact
@@ -128,6 +129,18 @@ def _commit_changes(on: System, job: Job, seen: Input) -> tuple[Sequence[Change]
     if there is None:
         raise Refused(409, "input-incomplete", f"what was sent as {row.name} is not kept any more; send it again")
     return [_still_waiting(on, job), Replace(row, inputs.commit(row)), there], None
+
+
+def check_room(on: System, of: Job) -> None:
+    """Raises Refused 409 if an input of a job has as many owners as there may be: no job that repeats it gets it.
+
+    The row of an artifact has all its owners. Those who repeat a job at the same moment may exceed that a little.
+    """
+    for row in list_inputs(on, of):
+        artifact = owners.find(on, row.artifact) if row.is_committed else None
+        if artifact and len(artifact.owners) >= limits.OWNERS:
+            why = f"the input {row.name} has {limits.OWNERS} owners, mostly retries of one job, and may have no more"
+            raise Refused(409, "too-many-owners", f"{why}: submit the job anew, and send the file with it")
 
 
 def adopt(on: System, job: Job, of: Job) -> None:

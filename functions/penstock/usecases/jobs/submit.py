@@ -334,7 +334,13 @@ def retry(on: System, user: User, job: Job, instead: Mapping[str, str] = AS_BEFO
     if instead:
         request["dependencies"] = _depending(job, spec.request.get("dependencies") or {}, instead)
     ask = SubmitJob(script=spec.script or None, tasks=list(spec.tasks), **request)
-    again = submit(on, user, ask, f"retry {job.id} {key}" if key else None, before=job)
+    of_job = f"retry {job.id} {key}" if key else None
+
+    def make() -> str:
+        inputs.check_room(on, job)
+        return submit(on, user, ask, of_job, before=job)
+
+    again = once(on, user, given(ask), of_job, make)
     fresh = on.store.get(job_key(again), Job) if job.request.inputs else None
     if fresh:
         inputs.adopt(on, fresh, job)

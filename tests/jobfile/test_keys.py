@@ -277,12 +277,30 @@ def test_names_of_inputs(names: list[str], said: list[str]) -> None:
         ("build/board-a", []),
         ("build/a/b", ["`dependencies.build/a/b`: no `/` in a dependency's name"]),
         ("build/..", ["`dependencies.build/..` cannot be a dependency's name"]),
+        ("build/", ["`dependencies.build/`: nothing stands on one side of the `/`"]),
+        ("/build", ["`dependencies./build`: nothing stands on one side of the `/`"]),
     ],
 )
 def test_a_request_names_one_of_several_jobs_of_a_file(name: str, said: list[str]) -> None:
     found, faults = check_asked({name: {"job": "J", "on": "always"}})
     assert [fault.message for fault in faults] == said
     assert [(each.name, each.job, each.on) for each in found] == [(name, "J", "always")]
+
+
+@pytest.mark.parametrize(
+    ("names", "uncopied", "said"),
+    [
+        (["build", "build/a"], [], ["`dependencies.build/a`: its folder is inside that of `build`"]),
+        (["build/a", "build"], [], ["`dependencies.build/a`: its folder is inside that of `build`"]),
+        (["build", "build/a"], ["build"], []),
+        (["build", "build/a"], ["build/a"], []),
+        (["build/a", "build/b", "build2", "a"], [], []),
+    ],
+)
+def test_no_dependencys_folder_is_inside_another_s(names: list[str], uncopied: list[str], said: list[str]) -> None:
+    """Else `/a/x` of one and `/x` of the other would be the same file."""
+    _, faults = check_asked({name: {"job": "J", "copy_outputs": name not in uncopied} for name in names})
+    assert [fault.message for fault in faults] == said
 
 
 def test_a_request_has_no_unknown_keys() -> None:

@@ -322,8 +322,21 @@ def _dependencies(value: object, place: Place, check: Check, deep: int) -> tuple
         text(name, here)
         for part in name.split("/", deep - 1):
             check_folder(part, here, "a dependency's name")
+        if deep > 1 and "/" in name and "" in name.split("/"):
+            here.fault(f"{here.label}: nothing stands on one side of the `/`", "like build/linux", on_key=True)
         found.append(Dependency(**{"job": "", **check(settings, here), "name": name}))
+    _check_apart(found, place)
     return tuple(found)
+
+
+def _check_apart(found: Sequence[Dependency], place: Place) -> None:
+    """No outputs are copied into a folder of another job's outputs: files of both could have the same path."""
+    copied = {each.name for each in found if each.copy_outputs}
+    for name in sorted(copied):
+        top, slash, _ = name.partition("/")
+        if slash and top in copied:
+            here, hint = place / name, "name both like build/linux, or set copy_outputs = false for one"
+            here.fault(f"{here.label}: its folder is inside that of `{clip(top)}`", hint, on_key=True)
 
 
 def check_folder(name: str, place: Place, what: str) -> None:

@@ -27,6 +27,7 @@ from aws_cdk import aws_iam as iam
 from infra import names
 
 Actions = tuple[str, ...]
+Conditions = Mapping[str, Mapping[str, Sequence[str] | str]]
 
 READ: Actions = ("dynamodb:BatchGetItem", "dynamodb:ConditionCheckItem", "dynamodb:GetItem", "dynamodb:Query")
 WRITE: Actions = ("dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
@@ -159,6 +160,7 @@ GITHUB_GRANTS: Mapping[str, Mapping[str, Actions]] = {
     "github_work": {
         "table": READ,
         "rows of GitHub's jobs": WRITE,
+        "rows of repositories": ("dynamodb:PutItem",),  # a repository's first commit binds it to its id at GitHub
         "schedule queue": ENQUEUE,
         "serve queue": ENQUEUE,
         "factory queue": ENQUEUE,
@@ -184,24 +186,43 @@ CONSOLE_GRANTS: Mapping[str, Mapping[str, Actions]] = {
 """What comes on top unless with `-c console=false`."""
 
 NOT_WRITTEN: Mapping[str, tuple[str, ...]] = {
-    "rows of jobs": ("audit#*", "github-account#*", "login#*", "site", "token#*"),
+    "rows of jobs": (
+        "audit#*",
+        "delivery#*",
+        "github",
+        "github#*",
+        "github-account#*",
+        "login#*",
+        "privilegerequest#*",
+        "site",
+        "token#*",
+    ),
     # a cancellation by another name than the owner's is recorded
-    "rows of GitHub's jobs": ("github-account#*", "login#*", "site", "token#*"),
+    "rows of GitHub's jobs": ("github-account#*", "login#*", "privilegerequest#*", "site", "token#*"),
 }
 """The partition keys that functions which only do jobs' work may read, and not write. The factory's and the well's run
 drivers that others wrote, and GitHub's reads what strangers write: whoever took one over could else make an operator's
 token, or change the site. A login says which token approved it, and a GitHub account which is its link: the API makes
-tokens from these.
+tokens from these. A delivery says who pressed a button, and a commit's set who approved it and whether its people are
+trusted: GitHub's function believes both.
 
-The API and the sweep call drivers too, and may write all rows: they make tokens, and end them. Users' rows are not kept
-from anybody: a grant checks the owner's in the transaction that writes others, and AWS does not say whether a condition
-on keys then sees the keys of each item by itself, or of all.
+The API and the sweep call drivers too, and may write all rows: they make tokens, and end them.
+"""
+
+NOT_ALONE = "user#*"
+"""The partition keys that none of them may write, and yet check: a grant checks the owner's row in the transaction that
+writes others. AWS does not say whether a condition on keys then sees the key of each item by itself, or those of all.
+So the condition asks for one key that is not such: a grant has one by both readings, and a write of a user has none. By
+the second reading alone, a transaction of a user and another row would be let through.
 """
 
 KEYS: Mapping[str, tuple[str, ...]] = {"github_webhook": ("delivery#*",)}
 """The partition keys that a function may touch in the table, where these are not all. The Internet reaches the webhook:
 whoever took it over could else make users and tokens.
 """
+
+WRITTEN: Mapping[str, tuple[str, ...]] = {"rows of repositories": ("user#*:*",)}
+"""The partition keys of rows that are named by what they are: of users, those that are repositories."""
 
 FLOW_GRANTS: Mapping[str, Actions] = {"schedule queue": ENQUEUE, "settle function": ("lambda:InvokeFunction",)}
 """What the state machine may do."""
@@ -214,15 +235,15 @@ def statements(
 
     Raises KeyError for a resource that `arns` does not name.
     """
-    conditions = {name: _keys("StringNotLike", others) for name, others in NOT_WRITTEN.items()}
-    conditions["table"] = _keys("StringLike", keys)
+    conditions: dict[str, Conditions | None] = {name: _all_but(others) for name, others in NOT_WRITTEN.items()}
+    conditions |= {name: _keys("StringLike", some) for name, some in {**WRITTEN, "table": keys}.items()}
     return [
         iam.PolicyStatement(actions=list(actions), resources=[arns[resource]], conditions=conditions.get(resource))
         for resource, actions in rows.items()
     ]
 
 
-def _keys(test: str, keys: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[str] | str]] | None:
+def _keys(test: str, keys: Sequence[str]) -> Conditions | None:
     """The condition that all partition keys of a request pass a test, and that it has some; None without `keys`.
 
     Without the second part, "for all values" is true of none. Source: AWS IAM User Guide, "Set operators for
@@ -234,6 +255,11 @@ def _keys(test: str, keys: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[
         f"ForAllValues:{test}": {"dynamodb:LeadingKeys": list(keys)},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
+
+
+def _all_but(keys: Sequence[str]) -> Conditions:
+    """The condition that no partition key of a request is one of some, nor all of them NOT_ALONE."""
+    return {**(_keys("StringNotLike", keys) or {}), "ForAnyValue:StringNotLike": {"dynamodb:LeadingKeys": [NOT_ALONE]}}
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from infra.grants import (
     GRANTS,
     NOT_WRITTEN,
     PUBLISHED,
+    WRITTEN,
     accounts_statements,
     alarms_arn,
     cloud_arns,
@@ -270,7 +271,7 @@ class Penstock(Stack):
         table = self.rows.table.table_arn
         return {
             "table": table,
-            **dict.fromkeys(NOT_WRITTEN, table),
+            **dict.fromkeys((*NOT_WRITTEN, *WRITTEN), table),
             "due index": f"{table}/index/{DUE}",
             "listing index": f"{table}/index/{LISTING}",
             "bucket": self.storage.bucket.bucket_arn,

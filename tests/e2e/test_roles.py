@@ -39,7 +39,9 @@ def answer(table: Any, key: Key) -> str:
 
 
 @pytest.mark.parametrize("function", ["schedule", "factory", "well", "settle"])
-@pytest.mark.parametrize("key", [token_key("t"), SITE_KEY, Key("audit#01", "audit")], ids=lambda key: key.pk)
+@pytest.mark.parametrize(
+    "key", [token_key("t"), user_key("ada"), SITE_KEY, Key("audit#01", "audit")], ids=lambda key: key.pk
+)
 def test_who_only_does_jobs_work_writes_no_token_and_no_site(local: Local, function: str, key: Key) -> None:
     table = table_of(local, function)
     assert answer(table, job_key("01")) == "ConditionalCheckFailedException"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from infra.grants import NOT_WRITTEN
+from infra.grants import NOT_WRITTEN, WRITTEN
 from infra.queues import NAMES
 from penstock import agentfile
 
@@ -105,10 +106,44 @@ def text(value: Any) -> str:
     return "".join(text(part) for part in value["Fn::Join"][1])
 
 
+KEYS_OF_ROWS = "dynamodb:LeadingKeys"
+
+
 def rows_named(statement: Any) -> str:
-    """What grants.py calls the rows of a statement that is for all keys of the table but some; else ""."""
-    others = statement.get("Condition", {}).get("ForAllValues:StringNotLike", {}).get("dynamodb:LeadingKeys")
-    return next((name for name, keys in NOT_WRITTEN.items() if list(keys) == others), "")
+    """What grants.py calls the rows of a statement that is for some keys of the table, or all but some; else ""."""
+    tests = {"ForAllValues:StringNotLike": NOT_WRITTEN, "ForAllValues:StringLike": WRITTEN}
+    for test, named in tests.items():
+        keys = statement.get("Condition", {}).get(test, {}).get(KEYS_OF_ROWS)
+        for name, of in named.items():
+            if list(of) == keys:
+                return name
+    return ""
+
+
+def may_write(statements: Iterable[Any], key: str, *beside: str) -> bool:
+    """Whether a policy lets a row be put, as AWS evaluates its conditions on keys.
+
+    `beside` are the keys of a transaction's other rows, where a condition sees those as well.
+    """
+    puts = (each for each in statements if "dynamodb:PutItem" in listed(each["Action"]))
+    return any(_are_met(each.get("Condition", {}), [key, *beside]) for each in puts)
+
+
+def _are_met(conditions: Mapping[str, Any], keys: Sequence[str]) -> bool:
+    """Source: IAM User Guide, "Set operators for multivalued context keys", and "Evaluation logic for conditions":
+    several values of a negated test are met if none of them is.
+    """
+    for operator, wanted in conditions.items():
+        assert set(wanted) == {KEYS_OF_ROWS}, "this knows no other condition"
+        if operator == "Null":
+            assert wanted == {KEYS_OF_ROWS: "false"}
+            continue
+        every, test = operator.split(":")
+        negated = {"StringLike": False, "StringNotLike": True}[test]
+        passed = [any(fnmatchcase(key, each) for each in listed(wanted[KEYS_OF_ROWS])) != negated for key in keys]
+        if not {"ForAllValues": all, "ForAnyValue": any}[every](passed):
+            return False
+    return True
 
 
 ASSETS = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from infra.grants import GITHUB_GRANTS, GRANTS, KEYS
+from infra.grants import GITHUB_GRANTS, GRANTS
 from penstock.domain.github.accounts import account_key
+from penstock.domain.github.commits import set_key
 from penstock.domain.github.deliveries import delivery_key
 from penstock.domain.site.site import SITE_KEY
 from penstock.domain.users.logins import login_key
+from penstock.domain.users.requests import request_key
 from penstock.domain.users.users import token_key, user_key
-from tests.infra.template import Template, listed, resources, rows_named, text
+from tests.infra.template import Template, listed, may_write, resources, rows_named, text
 
 OURS = ("github_webhook", "github_work")
 
@@ -72,23 +73,21 @@ def test_the_webhook_puts_deliveries_and_no_users_or_tokens(out: Template) -> No
         "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["delivery#*"]},
         "Null": {"dynamodb:LeadingKeys": "false"},
     }
-    allowed = [delivery_key("d-1").pk, user_key("root").pk, token_key("t").pk]
-    assert [fnmatchcase(key, pattern) for key in allowed for pattern in KEYS["github_webhook"]] == [True, False, False]
+    tried = [delivery_key("d-1").pk, user_key("root").pk, token_key("t").pk]
+    assert [may_write([statement], key) for key in tried] == [True, False, False]
 
 
-def test_who_reads_what_strangers_push_writes_nothing_that_becomes_a_token(out: Template) -> None:
+def test_who_reads_what_strangers_push_writes_no_user_and_nothing_that_becomes_a_token(out: Template) -> None:
     """SEC-2: neither a token, nor a login that an operator seems to have approved, nor a link to an account."""
-    (written,) = [
-        each
-        for each in out.statements(out.functions()["github_work"]["Role"])
-        if "dynamodb:PutItem" in listed(each["Action"])
-    ]
-    patterns = written["Condition"]["ForAllValues:StringNotLike"]["dynamodb:LeadingKeys"]
-    assert written["Condition"]["Null"] == {"dynamodb:LeadingKeys": "false"}
-    others = [token_key("t").pk, login_key("BCDF-GHJK").pk, account_key(7).pk, SITE_KEY.pk]
-    ours = [delivery_key("d-1").pk, "job#j", "audit#01", "minted#j"]
-    assert all(any(fnmatchcase(key, each) for each in patterns) for key in others)
-    assert not any(fnmatchcase(key, each) for key in ours for each in patterns)
+    may = list(out.statements(out.functions()["github_work"]["Role"]))
+    others = [
+        token_key("t"), login_key("BCDF-GHJK"), account_key(7), SITE_KEY, user_key("ada"), request_key("ada", "admin"),
+    ]  # fmt: skip
+    ours = [delivery_key("d-1").pk, set_key(7, "0" * 40).pk, "github", "job#j", "audit#01", "minted#j"]
+    assert not [key for key in others if may_write(may, key.pk)]
+    assert not [key for key in ours if not may_write(may, key)]
+    assert may_write(may, "job#j", user_key("ada").pk), "a grant checks its owner's row beside what it writes"
+    assert may_write(may, user_key("oxide:hubris").pk), "a repository's first commit binds it to its id at GitHub"
 
 
 def test_only_one_signs_and_only_one_reads_the_secret(out: Template) -> None:

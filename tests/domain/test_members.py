@@ -11,13 +11,17 @@ from penstock.domain.jobs.members import Member, is_set_id, member_of
 from tests.domain.helpers import job
 
 BY_HAND, CHECKED = Provenance(), Provenance(check="check#1")
+SHA = "a" * 40
 
 
 @pytest.mark.parametrize(
     ("tags", "provenance", "found"),
     [
         ({"set": "s-1"}, BY_HAND, "s-1"),
-        ({"set": "s-1", "commit": "abc"}, CHECKED, "s-1"),
+        ({"set": "s-1", "commit": "abc"}, CHECKED, "abc"),
+        ({"set": "s-1"}, CHECKED, None),
+        ({"commit": SHA}, CHECKED, SHA),
+        ({"set": SHA}, BY_HAND, SHA),
         ({"commit": "abc"}, CHECKED, "abc"),
         ({"commit": "abc"}, BY_HAND, None),
         ({"branch": "main"}, CHECKED, None),
@@ -33,6 +37,13 @@ def test_a_job_is_of_the_set_that_its_submitter_or_the_front_end_says(
     row = member_of(job(tags=tags, provenance=provenance), {"os": "a"})
     assert (row and row.set) == found
     assert row is None or row == Member(owner="ada", set=str(found), job="J1", matrix={"os": "a"})
+
+
+@pytest.mark.parametrize(("set", "is_of_it"), [(SHA, False), (SHA + "b" * 24, False), (SHA + "b", True), ("s-1", True)])
+def test_nobody_puts_a_job_by_hand_into_the_set_of_a_repositorys_commit(set: str, is_of_it: bool) -> None:
+    """SEC-2: that set is the commit's own checks."""
+    row = member_of(job(owner="oxide:hubris", tags={"set": set}), {})
+    assert (row is not None) == is_of_it
 
 
 @pytest.mark.parametrize("id", ["3f2a91c07b44", "a" * 100, "A-b.c_d:e@f"])

@@ -150,9 +150,11 @@ def test_only_what_the_front_end_submits_is_of_a_commit(service: Service, twin: 
     refused(service.ask("GET", f"/v1/sets/{'a' * 40}"), 404, "set-not-found")
     ada = twin.store.get(user_key("ada"), User)
     assert ada
-    ask = SubmitJob(script="#!/bin/sh\n", tags={"commit": "a" * 40})
+    script = '#!/bin/bash\n#: name = "build"\n#: variety = "basic"\n#: [tags]\n#: set = "s-1"\n'
+    ask = SubmitJob(script=script, tags={"commit": "a" * 40})
     job = submit.submit(twin.on, ada, ask, None, commit=Provenance(check="check#1"))
-    assert [each["id"] for each in read(service, "a" * 40)["items"]] == [job]
+    assert [each["id"] for each in read(service, "a" * 40)["items"]] == [job], "its file takes it out of no set"
+    refused(service.ask("GET", "/v1/sets/s-1"), 404, "set-not-found")
 
 
 def test_a_job_whose_row_is_gone_is_left_out(service: Service) -> None:

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import ClassVar
 
 from penstock.domain.jobs.jobs import Job
+from penstock.domain.users.users import is_repository
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Key, Row
 
@@ -22,6 +23,8 @@ MEMBER = "job#"
 """What the places of a set's jobs begin with."""
 
 _ID = r"[A-Za-z0-9._:@-]{1,100}"
+
+_COMMIT = r"[0-9a-f]{40}([0-9a-f]{24})?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +55,12 @@ def is_set_id(text: str) -> bool:
 def member_of(job: Job, matrix: Mapping[str, str]) -> Member | None:
     """The row that puts a job into its set; None for a job that is of no set, or of one whose id cannot be one.
 
-    What the jobs of a commit are, only the front end for GitHub says: other jobs may have any tags. [SEC-2]
+    What the jobs of a commit are, only the front end for GitHub says, whatever tags their files and other jobs of the
+    repository have: a job that checks a commit is of no other set, and no other job is of that one. [SEC-2]
     """
-    tags = job.request.tags
-    found = tags.get(SET) or (tags.get(COMMIT, "") if job.provenance.check else "")
-    return Member(owner=job.owner, set=found, job=job.id, matrix=dict(matrix)) if is_set_id(found) else None
+    is_check = bool(job.provenance.check)
+    found = job.request.tags.get(COMMIT if is_check else SET, "")
+    is_anothers = is_repository(job.owner) and not is_check and re.fullmatch(_COMMIT, found)
+    if is_anothers or not is_set_id(found):
+        return None
+    return Member(owner=job.owner, set=found, job=job.id, matrix=dict(matrix))

@@ -286,6 +286,15 @@ def test_logout_says_that_the_token_was_not_good_any_more(service: Service, url:
     assert (result.exit_code, "did not work any more" in result.stdout) == (0, True)
 
 
+def test_logout_says_that_the_token_of_a_disabled_user_is_not_revoked(service: Service, url: str, file: Path) -> None:
+    """SEC-2: it works again once the user is enabled, so an operator revokes it."""
+    id = made_by_login(service, url, file)
+    assert service.ask("POST", "/v1/users/ada/disable", {}, as_="root").status == 200
+    result = plain("logout")
+    assert (result.exit_code, "could not be revoked" in result.stderr, id in result.stderr) == (4, True, True)
+    assert load(file).profiles == {"lab": Profile(url)}
+
+
 def test_logout_says_that_it_could_not_revoke(file: Path, service: Service, url: str) -> None:
     id = made_by_login(service, url, file)
     token = load(file).profiles["lab"].token

@@ -10,7 +10,7 @@ from penstock.domain.users.audit import Wanted
 from penstock.domain.users.users import ANCESTORS, DEFAULT_LIFE, SUBMIT, Bearer, Token, token_key
 from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
-from penstock.usecases.users import audit, logins, sessions, tokens, users
+from penstock.usecases.users import audit, lifecycle, logins, sessions, tokens, users
 from penstock.usecases.users.tokens import Lasting, Wish
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
@@ -150,6 +150,25 @@ def test_a_session_ends_when_it_is_told_to(twin: Twin) -> None:
     assert row
     assert row.revoked
     assert row.revoked.by == "ada"
+
+
+def test_who_is_disabled_signs_out_for_good(twin: Twin) -> None:
+    """SEC-2: a session that somebody ended does not come back when its user is enabled."""
+    token = first(twin)
+    secret, _ = sessions.begin(twin.on, token, "")
+    lifecycle.disable(twin.on, users.create(twin.on, "root", ["admin"]), "ada", ends_live=False)
+    assert refused(users.authenticate_session, twin.on, secret) == (401, "user-disabled")
+    assert sessions.end(twin.on, secret)
+    assert not sessions.end(twin.on, secret)
+    lifecycle.enable(twin.on, "root", "ada")
+    assert refused(users.authenticate_session, twin.on, secret) == (401, "token-revoked")
+    assert show(twin, token).name == "ada", "the token that it was made from is not ended"
+
+
+def test_a_session_that_is_over_is_signed_out_already(twin: Twin) -> None:
+    secret, _ = sessions.begin(twin.on, first(twin), "")
+    twin.pass_time(HALF_A_DAY.total_seconds())
+    assert not sessions.end(twin.on, secret)
 
 
 def test_a_session_makes_no_token_that_outlives_it(twin: Twin) -> None:

@@ -135,13 +135,17 @@ def _revoke_former(session: Session, was: Profile) -> None:
         session.out.note(f"the token that the profile had before could not be revoked: {error.what}", "yellow")
 
 
+DISABLED = "user-disabled"
+"""Why a token is refused that works again once its user is enabled."""
+
+
 def revoke(session: Session, profile: Profile) -> bool:
     """Revoke a profile's token; False if it was no longer good. Raises CliError when it could not be revoked."""
     assert profile.token
     try:
         _api(session, profile.url, profile.token).delete("tokens", id_of(profile.token))
     except Refused as error:
-        if error.status != 401:
+        if error.status != 401 or error.code == DISABLED:
             raise
         return False
     return True

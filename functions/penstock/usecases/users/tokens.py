@@ -239,9 +239,24 @@ def revoke(on: System, by: Bearer, id: str) -> Token:
         was = find(on, by, id)
         if not was.comes_from(by.token.id):
             _require_users(by)
-        if was.revoked:
-            return [], was
-        now = replace(was, revoked=Revocation(by.name, on.world.now()))
-        return audit.record(on, [Replace(was, now)], by.name, "revoke token", f"user {was.user}", f"token {id}"), now
+        return _revoked(on, was, by.name)
 
     return transact(on, decide)
+
+
+def end(on: System, shown: Token) -> Token:
+    """Revoke a token for who shows it, and with it all that were made from it. Safe to repeat."""
+
+    def decide() -> tuple[Sequence[Change], Token]:
+        was = on.store.get(shown.key, Token)
+        return _revoked(on, was, was.user) if was else ([], shown)
+
+    return transact(on, decide)
+
+
+def _revoked(on: System, was: Token, by: str) -> tuple[Sequence[Change], Token]:
+    """A token as it is revoked, and the changes that write it, if it is not yet."""
+    if was.revoked:
+        return [], was
+    now = replace(was, revoked=Revocation(by, on.world.now()))
+    return audit.record(on, [Replace(was, now)], by, "revoke token", f"user {was.user}", f"token {was.id}"), now

@@ -82,9 +82,14 @@ def _shown(on: System, secret: str) -> tuple[Token, User]:
     """The token that a secret is of, and its user, if both are good. Raises Refused 401."""
     if users.is_old_token(secret):
         raise Refused(401, "old-token", "tokens of this form are no longer accepted; ask an operator for a new one")
+    return _good(on, shown_token(on, secret))
+
+
+def shown_token(on: System, secret: str) -> Token | None:
+    """The token that a secret is of, also one that is not good any more."""
     id = users.token_id_in(secret)
     token = on.store.get(token_key(id), Token) if id else None
-    return _good(on, token if token and token.is_shown_by(secret) else None)
+    return token if token and token.is_shown_by(secret) else None
 
 
 def good_token(on: System, id: str) -> tuple[Token, User]:

@@ -66,6 +66,51 @@ def test_neither_under_a_name_that_they_had_before(site: Twin, ada: User) -> Non
     assert code(reviews.decide, site.on, renamed, mine) == "own-job"
 
 
+def vouching(site: Twin, name: str) -> User:
+    """Somebody who submits for the repository, and whose word for the source counts."""
+    if users.by_name(site.on, "oxide:hubris") is None:
+        users.create(site.on, "oxide:hubris", [], "root")
+    return users.create(site.on, name, ["as", "identity.vouch"], "root")
+
+
+FOR_REPOSITORY = submit.SubmitJob(SCRIPT, owner="oxide:hubris", tags={"ref": "refs/heads/main"})
+
+
+def test_nor_one_that_they_submitted_for_a_repository(site: Twin) -> None:
+    """Its owner is the repository; it is theirs nevertheless."""
+    bert, ada = vouching(site, "bert"), user("ada", START)
+    job = submit.submit(site.on, bert, FOR_REPOSITORY, None)
+    assert job_of(site, job).owner == "oxide:hubris"
+    assert code(reviews.decide, site.on, bert, job) == "own-job"
+    renamed = User(name="ada", former=("bert",), created=START, version=1)
+    assert code(reviews.decide, site.on, renamed, job) == "own-job"
+    assert job_of(site, job).state is State.WAITING
+    reviews.decide(site.on, ada, job)
+    assert job_of(site, job).state is State.QUEUED
+
+
+def test_nor_one_that_somebody_else_had_run_again(site: Twin, ada: User) -> None:
+    """What is run again is still the script of who wrote it."""
+    bert, gate = vouching(site, "bert"), vouching(site, "gate")
+    first = submit.submit(site.on, bert, FOR_REPOSITORY, None)
+    again = submit.retry(site.on, gate, job_of(site, first))
+    third = submit.retry(site.on, gate, job_of(site, again))
+    assert code(reviews.decide, site.on, bert, again) == "own-job"
+    assert code(reviews.decide, site.on, bert, third) == "own-job"
+    reviewing(site, environment=PRODUCTION.replace('owners = ["ada"', 'owners = ["ada", "bert"'))
+    mine = asks(site, ada)
+    anothers = submit.retry(site.on, bert, job_of(site, mine))
+    assert code(reviews.decide, site.on, ada, anothers) == "own-job"
+
+
+def test_unless_the_environment_lets_who_submitted(site: Twin) -> None:
+    reviewing(site, "self_review = true\n")
+    bert = vouching(site, "bert")
+    job = submit.submit(site.on, bert, FOR_REPOSITORY, None)
+    reviews.decide(site.on, bert, job)
+    assert job_of(site, job).state is State.QUEUED
+
+
 def test_unless_the_environment_lets_them(site: Twin, ada: User) -> None:
     reviewing(site, "self_review = true\n")
     mine = asks(site, ada)

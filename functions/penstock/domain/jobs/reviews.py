@@ -16,13 +16,15 @@ class Review:
     """That a job waits until somebody approves it for an environment, and who did.
 
     It waits until `until`, and has `privileges` from when it is approved: those that the environment had when it was
-    submitted. `by` is a user, or a login with `github/` before it.
+    submitted. `by` is a user, or a login with `github/` before it. `authors` are the users who submitted the job, and
+    those that it repeats, but for its owner: none of them approves it.
     """
 
     environment: str
     until: datetime
     privileges: tuple[str, ...] = ()
     by: str = ""
+    authors: tuple[str, ...] = ()
 
     @property
     def is_open(self) -> bool:

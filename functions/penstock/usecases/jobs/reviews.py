@@ -81,7 +81,7 @@ def decide(on: System, user: User, job_id: str, *, refuse: bool = False) -> None
     if user.name not in environment.reviewers:
         who = f"the environment {environment.name!r} is reviewed by {environment.people}"
         raise Refused(403, "not-a-reviewer", f"{user.name} may not review job {job_id}: {who}")
-    if asked.job.owner in user.names and not environment.self_review:
+    if {asked.job.owner, *asked.review.authors}.intersection(user.names) and not environment.self_review:
         why = f"nobody reviews their own job for the environment {environment.name!r}"
         raise Refused(403, "own-job", f"{why}; its reviewers are {environment.people}")
     _decide(on, job_id, user.name, refuse=refuse)

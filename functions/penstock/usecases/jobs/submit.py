@@ -149,7 +149,8 @@ def submit(
     def make() -> str:
         source = commit or _said_provenance(user, ask, before)
         made = prepare(on, user, ask, source)
-        new = replace(made, job=replace(made.job, provenance=replace(source, proves=proves, canary=canary)))
+        came = replace(source, proves=proves, canary=canary)
+        new = replace(made, job=replace(made.job, provenance=came, review=_authored(made.job, user, before)))
         return accept(on, user, new, given(ask), key)
 
     return once(on, user, given(ask), key, make)
@@ -224,6 +225,14 @@ def _said_provenance(user: User, ask: SubmitJob, before: Job | None) -> Provenan
     source = before.provenance.vouched if before else ask.tags
     outsider = before is not None and before.provenance.outsider
     return Provenance(vouched=oidc.vouched(source) if user.may_vouch else {}, outsider=outsider)
+
+
+def _authored(job: Job, user: User, before: Job | None) -> Review | None:
+    """The review that a job waits for, with whose job it is besides its owner's: nobody approves their own. [SEC-2]"""
+    if job.review is None:
+        return None
+    earlier = {before.owner, *(before.review.authors if before.review else ())} if before else set()
+    return replace(job.review, authors=tuple(sorted({user.name, *earlier} - {job.owner})))
 
 
 def _accept(on: System, made: Draft, memory: Submission | None, claims: int) -> tuple[str, Claimed, State]:

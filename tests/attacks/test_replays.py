@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from penstock.domain.github.commits import MAX_TRIES
 from penstock.domain.github.deliveries import Delivery
+from penstock.kernel.rows import Replace
 from tests.github.conftest import app_key, rig
-from tests.github.payloads import check_run, push
+from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig, job
 
 __all__ = ["app_key", "rig"]
@@ -31,6 +35,46 @@ def test_a_delivery_under_another_id(rig: Rig) -> None:
         rig.twin.run()
     assert len(rig.all_jobs()) == jobs
     assert {row.id for row in deliveries(rig)} == {"d-1", "one"}
+
+
+def test_a_press_of_which_nothing_came_counts_once_something_can(rig: Rig) -> None:
+    """What GitHub sends of the second press is the same to the last byte: the check has not changed."""
+    rig.commit(A, build=job("build"))
+    rig.say("pull_request", pull_request(A))
+    press = check_run(rig.fake.shown("penstock"), "carl", "approve")
+    for id in ("one", "two"):
+        assert rig.hook("check_run", press, id=id, again=True) == "stored"
+        rig.twin.run()
+        assert rig.delivery(id).outcome == "ignored: carl may not write to oxide/hubris"
+    assert rig.all_jobs() == []
+    rig.repo.rights |= {"carl": "write"}
+    assert rig.hook("check_run", press, id="three", again=True) == "stored"
+    rig.twin.run()
+    assert rig.delivery("three").outcome == "approved by carl"
+    assert rig.hook("check_run", press, id="four", again=True) == "known", "a press that had an effect counts once"
+
+
+def test_a_press_that_was_given_up_counts_when_it_comes_again(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    press = check_run(rig.fake.shown("penstock"), "ada", "approve")
+    assert rig.hook("check_run", press, id="one", again=True) == "stored"
+    was = rig.delivery("one")
+    assert rig.on.store.commit([Replace(was, replace(was, tries=MAX_TRIES))])
+    rig.twin.run()
+    assert rig.delivery("one").outcome == "given up"
+    assert rig.hook("check_run", press, id="two", again=True) == "stored"
+    rig.twin.run()
+    assert rig.delivery("two").outcome == "approved by ada"
+
+
+def test_a_push_of_which_nothing_came_is_still_known(rig: Rig) -> None:
+    """Only a press may come twice with the same payload: a push has its commits."""
+    body = {**push(A), "repository": {**push(A)["repository"], "full_name": "other/place"}}
+    assert rig.hook("push", body, id="one", again=True) == "stored"
+    rig.twin.run()
+    assert rig.delivery("one").outcome.startswith("ignored")
+    assert rig.hook("push", body, id="two", again=True) == "known"
+    assert [row.id for row in deliveries(rig)] == ["one"]
 
 
 def test_a_delivery_written_in_another_order(rig: Rig) -> None:

@@ -83,7 +83,10 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery(Row):
-    """One delivery. `outcome` is what it led to; until then it is due. Nothing follows from one without an `event`."""
+    """One delivery. `outcome` is what it led to; until then it is due. Nothing follows from one without an `event`.
+
+    `pressed` is the digest of the payload of one that says that somebody pressed a button.
+    """
 
     kind: ClassVar[str] = "delivery"
     id: str
@@ -95,6 +98,7 @@ class Delivery(Row):
     outcome: str = ""
     tries: int = 0
     due: datetime | None = None
+    pressed: str = ""
 
     @property
     def key(self) -> Key:
@@ -115,9 +119,14 @@ class Delivery(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class Payload(Row):
-    """That a payload was delivered, and first as `delivery`. GitHub signs the payload, not the id beside it."""
+    """That a payload was delivered, and first as `delivery`. GitHub signs the payload, not the id beside it.
+
+    It is deleted when nothing came of a press: nothing in the payload says when the button was pressed, so the next
+    press may have the same.
+    """
 
     kind: ClassVar[str] = "payload"
+    is_recreated: ClassVar[bool] = True
     digest: str
     delivery: str
     received: datetime

@@ -18,8 +18,6 @@ from penstock.system import System
 from penstock.usecases.github import check_runs, tokens, webhook
 from penstock.usecases.github import commits as github_commits
 
-GIVEN_UP = "given up"
-
 
 def step(on: System, message: Mapping[str, Any]) -> bool:
     """Take a step; False for an unknown message."""
@@ -45,7 +43,7 @@ def _delivery(on: System, id: str) -> None:
         return
     begun = replace(row, tries=row.tries + 1, due=on.world.now() + commits.pause(row.tries))
     if row.tries >= MAX_TRIES:
-        on.store.commit([Replace(row, replace(row, outcome=GIVEN_UP, due=None))])
+        webhook.record(on, row, webhook.GIVEN_UP)
     elif on.store.commit([Replace(row, begun)]):
         _until_rate_limited(on, lambda: _process_delivery(on, id))
 
@@ -61,8 +59,7 @@ def _until_rate_limited(on: System, act: Callable[[], None]) -> None:
 def _process_delivery(on: System, id: str) -> None:
     row = on.store.get(delivery_key(id), Delivery)
     if row and row.due and row.event:
-        outcome = webhook.process(on, row.event)
-        on.store.commit([Replace(row, replace(row, outcome=outcome, due=None))])
+        webhook.record(on, row, webhook.process(on, row.event))
 
 
 def _set(on: System, repository: int, sha: str) -> None:

@@ -30,10 +30,11 @@ from penstock.domain.github.deliveries import (
     delivery_key,
     is_id,
     is_relevant,
+    payload_key,
 )
 from penstock.kernel.errors import RateLimited, Refused, not_found
 from penstock.kernel.frozen import dataclass
-from penstock.kernel.rows import Change, Create, Replace
+from penstock.kernel.rows import Change, Create, Delete, Replace
 from penstock.ports import GitHubRequest
 from penstock.system import System, transact
 from penstock.usecases import published
@@ -43,7 +44,8 @@ from penstock.usecases.github.client import Repository
 from penstock.usecases.jobs import reviews
 from penstock.usecases.users import audit
 
-IGNORED = "ignored"
+IGNORED, GIVEN_UP = "ignored", "given up"
+"""What outcomes begin with of which nothing came."""
 
 PATH = "/app/hook/deliveries"
 
@@ -107,7 +109,7 @@ def store_delivery(on: System, id: str, name: str, payload: Mapping[str, Any], *
     now = on.world.now()
     row = Delivery(
         id=id, name=name, action=action_of(name, payload), event=event, received=now, missed=missed,
-        outcome=wrong, due=None if wrong else now,
+        outcome=wrong, due=None if wrong else now, pressed="" if event is None or event.line else digest,
     )  # fmt: skip
     # A payload that came before under another id is a replay: nothing of it is stored.
     once = [] if wrong else [Create(Payload(digest=digest, delivery=id, received=now))]
@@ -204,6 +206,17 @@ def redeliver(on: System, id: str, by: str) -> Delivery:
     row = transact(on, decide)
     hints.send(on, {"delivery": id})
     return row
+
+
+def record(on: System, row: Delivery, outcome: str) -> None:
+    """Record what a delivery led to. A press of which nothing came is forgotten, so that the next one counts. [SEC-2]
+
+    Whoever saw it may send it again, too, as if its sender pressed once more; that is judged as it is then.
+    """
+    in_vain = row.pressed and outcome.startswith((IGNORED, GIVEN_UP))
+    known = on.store.get(payload_key(row.pressed), Payload) if in_vain else None
+    forgotten = [Delete(known)] if known and known.delivery == row.id else []
+    on.store.commit([Replace(row, replace(row, outcome=outcome, due=None)), *forgotten])
 
 
 def process(on: System, event: Event) -> str:

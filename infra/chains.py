@@ -32,7 +32,8 @@ ENDS: Mapping[str, str] = {
     "well": _UNITS,
     "sweep": (
         "a part of a sweep sends no message, and ends when the next sweep begins. A message of a stop brings pools and "
-        "units to it for ten seconds, and one of the account diff lists factories and wells, at least one, each once"
+        "units to it for ten seconds, at least one, and the next goes on behind them. One of the account diff lists "
+        "factories and wells, at least one, each once"
     ),
     "github_work": (
         "each step of a delivery or a commit leads to the next one. A check is looked at again after five seconds only "

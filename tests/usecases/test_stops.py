@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.pools.stops import Stop, stop_key
-from penstock.domain.units.units import UnitKind, UnitState
+from penstock.domain.units.units import Unit, UnitKind, UnitLease, UnitState
 from penstock.domain.users.audit import Entry, Wanted
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
+from penstock.kernel.rows import Create, Key, Row
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
@@ -21,8 +24,8 @@ from penstock.usecases.jobs import jobs
 from penstock.usecases.site import apply, stops
 from penstock.usecases.units import maintenance
 from penstock.usecases.users import audit
-from tests.usecases.exact import commits, put, site
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.exact import commits, put, sent, site
+from tests.usecases.races import after_the_next_commit, before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told, worker_of
 from tests.usecases.warm import unit_of, worker_at_rest
 
@@ -39,7 +42,7 @@ def text(*targets: str, two: str = "two") -> str:
             **{name: {"factory": "one", "limit": 1} for name in targets},
             "default": "linux",
         },
-        wells={"locks": "lock"},
+        wells={"locks": "lock", "spares": "lock"},
         resources={"bench": {"well": "locks", "names": ["bench-1"]}},
     )
 
@@ -186,9 +189,121 @@ def test_what_takes_too_long_goes_on_with_the_sweep(twin: Twin, monkeypatch: pyt
         assert paused(twin) == []
         twin.pass_time(61)
         usecases_sweep.sweep(twin.on)
-        assert ("sweep", {"stop": "site"}) in [(queue, message) for _, queue, message in twin.queues.messages]
+        assert "site" in [message.get("stop") for _, _, message in twin.queues.messages]
     twin.run()
     assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
+
+
+def stop_of(twin: Twin, scope: str) -> Stop:
+    found = twin.store.get(stop_key(scope), Stop)
+    assert found
+    return found
+
+
+def units_of(twin: Twin) -> list[Unit]:
+    return [row for row in twin.store.rows.values() if isinstance(row, Unit)]
+
+
+def many_units(twin: Twin, count: int, well: str = "locks") -> None:
+    """Resources of a well: every third is in the listing, and the others in all shards of the due index."""
+    for row in [
+        Unit(
+            id=f"r-{number:026d}", is_a=UnitKind.RESOURCE, maker=well, type="bench", state=UnitState.READY,
+            since=twin.world.now(), due=None if number % 3 == 0 else twin.world.now() + timedelta(days=9),
+            lease=UnitLease(job=f"J{number}", attempt=1, order=1, pool="resource/bench", slot="bench-1", fence=1),
+        )
+        for number in range(count)
+    ]:  # fmt: skip
+        assert twin.store.commit([Create(row)])
+
+
+def each_read_takes(twin: Twin, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Each read of several units takes so long."""
+    rows_at, listed = twin.store.rows_at, twin.store.listed
+
+    def slowly(keys: Sequence[Key]) -> Mapping[Key, Row]:
+        twin.pass_time(seconds if any(key.sk == "unit" for key in keys) else 0)
+        return rows_at(keys)
+
+    def listed_slowly(name: str, *given: Any, **how: Any) -> list[Any]:
+        twin.pass_time(seconds if name == "resources" else 0)
+        return listed(name, *given, **how)
+
+    monkeypatch.setattr(twin.store, "rows_at", slowly)
+    monkeypatch.setattr(twin.store, "listed", listed_slowly)
+
+
+def messages_of_a_stop(twin: Twin) -> list[dict[str, Any]]:
+    return [message for queue, message in sent(twin) if queue == "sweep" and "stop" in message]
+
+
+def test_a_drain_of_more_units_than_can_be_read_in_one_call_ends(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call goes on behind what the one before it reached."""
+    many_units(twin, 120)
+    each_read_takes(twin, monkeypatch, 4)
+    stops.stop(twin.on, "root", "well/locks", "they are worn", drains=True)
+    message, calls = {"stop": "well/locks"}, 0
+    while message:
+        usecases_sweep.go_on(twin.on, message, twin.world.now() + timedelta(minutes=9))
+        calls, message = calls + 1, next(iter(messages_of_a_stop(twin)), {})
+        assert calls < 20
+    assert calls > 1
+    assert [unit.drain is not None for unit in units_of(twin)] == [True] * 120
+    assert stop_of(twin, "well/locks").is_spread
+
+
+@pytest.mark.parametrize("again", ["lifted", "another reason"])
+def test_a_message_of_a_stop_that_was_replaced_since_does_nothing(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch, again: str
+) -> None:
+    """It would take for brought what was brought to the other wish. Who replaced it begins from the beginning."""
+    many_units(twin, 120)
+    with monkeypatch.context() as patch:
+        each_read_takes(twin, patch, 4)
+        stops.stop(twin.on, "root", "well/locks", "they are worn", drains=True)
+        usecases_sweep.go_on(twin.on, {"stop": "well/locks"}, twin.world.now())
+        (message,) = messages_of_a_stop(twin)
+        patch.setattr(stops, "WITHIN", timedelta(0))
+        if again == "lifted":
+            stops.lift(twin.on, "root", "well/locks")
+        else:
+            stops.stop(twin.on, "root", "well/locks", "they are quite worn", drains=True)
+    before = dict(twin.store.rows)
+    usecases_sweep.go_on(twin.on, message, twin.world.now())
+    assert (dict(twin.store.rows), messages_of_a_stop(twin)) == (before, [])
+    twin.pass_time(61)
+    sweep(twin)
+    assert bool(pool(twin, "resource/bench").stops) is (again != "lifted")
+
+
+def test_pools_that_are_left_are_brought_before_units(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    many_units(twin, 3)
+    with monkeypatch.context() as patch:
+        patch.setattr(stops, "WITHIN", timedelta(0))
+        stops.stop(twin.on, "root", "well/locks", "they are worn", drains=True)
+        usecases_sweep.go_on(twin.on, {"stop": "well/locks"}, twin.world.now())
+        (message,) = messages_of_a_stop(twin)
+    assert not pool(twin, "resource/bench").stops
+    usecases_sweep.go_on(twin.on, message, twin.world.now())
+    assert pool(twin, "resource/bench").stops
+    assert all(unit.drain for unit in units_of(twin))
+
+
+def test_a_pool_that_gets_a_drained_well_has_what_was_made_meanwhile_drained(twin: Twin) -> None:
+    """Before it carries the stop, something may be granted. A site that changes no such pool begins no drain anew."""
+    stops.stop(twin.on, "root", "well/spares", "they are sold", drains=True)
+    sweep(twin, 121)
+    row = stop_of(twin, "well/spares")
+    assert row.due is None
+    apply.apply(twin.on, "root", text("new"), "site.toml")
+    assert stop_of(twin, "well/spares") == row
+    after_the_next_commit(twin, lambda: many_units(twin, 3, "spares"))
+    apply.apply(twin.on, "root", TEXT.replace('well = "locks"', 'well = "spares"'), "site.toml")
+    assert pool(twin, "resource/bench").is_paused
+    for _ in range(2):
+        sweep(twin, 121)
+    assert [unit.drain is not None for unit in units_of(twin)] == [True] * 3
+    assert (stop_of(twin, "well/spares").is_spread, stop_of(twin, "well/spares").due) == (True, None)
 
 
 def test_a_stop_that_is_lifted_meanwhile_is_brought_to_no_further_pool(twin: Twin) -> None:

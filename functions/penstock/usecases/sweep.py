@@ -137,6 +137,8 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
             series.record(on, found, rows, min(until, datetime.fromisoformat(end)))
             gauges.report_pools(on, current_site(on), found, waited_for)
+        case {"stop": str(scope), "version": int(version), "page": str(page)}:
+            _spread_stop(on, scope, stops.Reached(version, page))
         case {"stop": str(scope)}:
             _spread_stop(on, scope)
         case {"rollout": str()}:
@@ -213,10 +215,11 @@ def _nudge_site(on: System, kind: str, key: Key) -> None:
         _roll_out(on)
 
 
-def _spread_stop(on: System, scope: str) -> None:
-    """Bring pools to a stop; after a while, another call of the function goes on."""
-    if not stops.spread(on, scope):
-        on.queues.sweep({"stop": scope})
+def _spread_stop(on: System, scope: str, reached: stops.Reached | None = None) -> None:
+    """Bring pools to a stop; after a while, another call of the function goes on from there."""
+    left = stops.spread(on, scope, reached)
+    if left:
+        on.queues.sweep({"stop": scope, "version": left.version, "page": left.page})
 
 
 def _roll_out(on: System) -> None:

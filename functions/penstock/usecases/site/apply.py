@@ -206,8 +206,8 @@ class Work:
                 return False
             with self.pools.step("bringing a pool to the site", pool=name):
                 self._fit(name, was, shape)
-        if not all([stops.spread(self.on, row.scope, self.until) for row in stops.list_stops(self.on)]):
-            self.is_over = True  # a target may have another factory now
+        if not stops.follow_site(self.on, self.until):
+            self.is_over = True
             return False
         self.changed += canaries.schedule_new(self.on, self.site)
         return not (self.pools.failed or hidden)

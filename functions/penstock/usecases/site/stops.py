@@ -2,12 +2,13 @@
 
 Whoever makes or lifts a stop writes its row, and then each pool that it concerns. Every such write names the stop's row
 as it was read: a wish that was replaced meanwhile is brought to no pool. The stop is due until all is done, so the
-sweep does what is left when the time of the request is over.
+sweep does what is left when the time of the request is over. Each of its calls goes on behind the units that the one
+before it reached, however many there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -21,6 +22,7 @@ from penstock.domain.units.units import STEP_WITHIN, UnitKind
 from penstock.domain.users.audit import Deed
 from penstock.kernel import limits
 from penstock.kernel.errors import not_found
+from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System, current_site, transact
 from penstock.usecases.units import listing, maintenance
@@ -92,24 +94,61 @@ def _words(scope: str) -> str:
     return "site" if scope == WHOLE_SITE else stops.in_words(scope)
 
 
-def spread(on: System, scope: str, until: datetime | None = None) -> bool:
+@dataclass(frozen=True)
+class Reached:
+    """How far pools and units are brought to a stop: the version of its row, and the page of units that is next.
+
+    The page is empty while pools are left: those that carry the stop are passed by.
+    """
+
+    version: int
+    page: str
+
+
+def spread(on: System, scope: str, reached: Reached | None = None) -> Reached | None:
     """Bring all pools, and what is to be drained, to what a stop's row says. Doing so again changes nothing.
 
-    Returns whether all is done; if not, its time is over: `until`, or WITHIN.
+    Returns how far that came when its time, WITHIN, was over, for another call to go on from there; or None if nothing
+    is left to do.
     """
     row = on.store.get(stop_key(scope), Stop)
-    if row is None:
-        return True
-    end = until or on.world.now() + WITHIN
-    pools = list(listings.every(on, "pools", Pool))
-    if not (_spread_to_pools(on, row, pools, end) and _drain_units(on, row, end)):
-        return False
-    if not listings.unreadable(on, "pools", pools):  # else the stop stays due: what such a pool carries is not known
+    if row is None or (reached and reached.version != row.version):
+        return None  # who wrote the row since has pools and units brought to it from the beginning
+    page = _bring(on, row, reached.page if reached else "", on.world.now() + WITHIN)
+    if page is not None:
+        return Reached(row.version, page)
+    if not listings.unreadable(on, "pools", _pools(on)):  # else it stays due: what such a pool carries is not known
         _done(on, row)
-    return True
+    return None
 
 
-def _spread_to_pools(on: System, row: Stop, pools: Sequence[Pool], until: datetime) -> bool:
+def _bring(on: System, row: Stop, page: str, until: datetime) -> str | None:
+    """Bring the pools, then the units from a page on. Returns the page to go on with; None if all are brought."""
+    if not page and not _spread_to_pools(on, row, _pools(on), until):
+        return ""
+    return _drain_units(on, row, page or listing.FIRST, until)
+
+
+def follow_site(on: System, until: datetime) -> bool:
+    """Bring the pools that have another factory or well now to all stops. Returns False if the time was over."""
+    pools = list(_pools(on))
+    return all([_follow(on, row, pools, until) for row in list_stops(on)])
+
+
+def _follow(on: System, row: Stop, pools: Sequence[Pool], until: datetime) -> bool:
+    """Units may have been made before such a pool carries the stop: what is drained is drained anew, by the sweep."""
+    meant = current_site(on).pools_of(row.scope)
+    if row.drains and any(_carrying(pool, row, meant) != pool for pool in pools):
+        on.store.commit([Replace(row, replace(row, is_spread=False, due=on.world.now() + STEP_WITHIN))])
+        row = on.store.get(row.key, Stop) or row
+    return _spread_to_pools(on, row, pools, until)
+
+
+def _pools(on: System) -> Iterable[Pool]:
+    return listings.every(on, "pools", Pool)
+
+
+def _spread_to_pools(on: System, row: Stop, pools: Iterable[Pool], until: datetime) -> bool:
     """Whether all these pools carry the stop now, or carry it no more."""
     meant = current_site(on).pools_of(row.scope)
     for pool in pools:
@@ -146,18 +185,21 @@ def _fit(on: System, name: str, row: Stop, meant: Collection[str]) -> None:
         on.queues.serve([name], name)
 
 
-def _drain_units(on: System, row: Stop, until: datetime) -> bool:
-    """Whether all units of a factory or well that is drained will go."""
+def _drain_units(on: System, row: Stop, page: str, until: datetime) -> str | None:
+    """Drain what a factory or well has from a page on, one unit at least of those of its kind.
+
+    Returns the page to go on with; None if all of it will go.
+    """
     if not row.drains or row.wish is None:
-        return True
+        return None
     sort, _, name = row.scope.partition("/")
     kind = UnitKind.WORKER if sort == "factory" else UnitKind.RESOURCE
-    for unit in listing.every(on, kind):
-        if on.world.now() >= until:
-            return False
+    for unit, behind in listing.every_from(on, kind, page):
         if unit.maker == name and not unit.drain:
             maintenance.drain_with_maker(on, unit, row.wish.by, row.wish.reason)
-    return True
+        if on.world.now() >= until:
+            return behind
+    return None
 
 
 def _done(on: System, row: Stop) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 
 from penstock import listings
 from penstock.domain.units import units
@@ -27,14 +26,32 @@ KEYS_AT_ONCE = 5000
 """How many entries of the due index are read at once: they have keys only."""
 
 
+FIRST = "0:"
+"""The first page: the parts are the listing and each shard, and a page says behind which unit of a part it begins."""
+
+
 def every(on: System, is_a: UnitKind) -> Iterator[Unit]:
     """Each unit of a kind that is not gone, once."""
     seen = set[str]()
-    due = (unit for shard in SHARDS for unit in _read(on, _due_keys(on, shard, is_a)))
-    for unit in chain(listings.every(on, units.listing(is_a), Unit), due):
+    for unit, _ in every_from(on, is_a, FIRST):
         if unit.id not in seen:
             seen.add(unit.id)
             yield unit
+
+
+def every_from(on: System, is_a: UnitKind, page: str) -> Iterator[tuple[Unit, str]]:
+    """Each unit of a kind from a page on, with the page that begins behind it. One that moves may come twice."""
+    number, _, after = page.partition(":")
+    for part in range(int(number), 1 + len(SHARDS)):
+        for unit in _every_of_part(on, is_a, part, after):
+            yield unit, f"{part}:{unit.id}"
+        after = ""
+
+
+def _every_of_part(on: System, is_a: UnitKind, part: int, after: str) -> Iterator[Unit]:
+    if part == 0:
+        return listings.every(on, units.listing(is_a), Unit, after)
+    return _read(on, _due_keys_behind(on, is_a, part, after))
 
 
 def quarantined(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
@@ -46,12 +63,11 @@ def quarantined(on: System, is_a: UnitKind, maker: str) -> list[Unit]:
 def read_page(on: System, is_a: UnitKind, page: str, limit: int) -> tuple[list[Unit], str | None]:
     """Some units of a kind, by id, and the next page.
 
-    First come those of the listing, then those of each shard. A page says in which of these parts it begins, and after
-    which unit.
+    First come those of the listing, then those of each shard. An empty page is the first.
     """
-    number, _, after = page.partition(":")
+    number, _, after = (page or FIRST).partition(":")
     found: list[Unit] = []
-    for part in range(int(number or 0), 1 + len(SHARDS)):
+    for part in range(int(number), 1 + len(SHARDS)):
         left = limit - len(found)
         rows, last = _read_part(on, is_a, part, after, left)
         found += rows
@@ -66,15 +82,15 @@ def _read_part(on: System, is_a: UnitKind, part: int, after: str, limit: int) ->
     if part == 0:
         listed = on.store.listed(units.listing(is_a), Unit, limit=limit, after=after)
         return listed, listed[-1].id if len(listed) == limit else ""
-    behind = units.unit_key(after).pk if after else ""
-    keys = [key for key in _due_keys(on, SHARDS[part - 1], is_a) if key.pk > behind][:limit]
+    keys = _due_keys_behind(on, is_a, part, after)[:limit]
     return list(_read(on, keys)), units.unit_in(keys[-1]) if len(keys) == limit else ""
 
 
-def _due_keys(on: System, shard: str, is_a: UnitKind) -> list[Key]:
-    """The keys of the units of a kind that a shard has, by id."""
-    found = (due.key for due in on.store.overdue(shard, WHENEVER, page=KEYS_AT_ONCE))
-    return sorted(key for key in found if units.unit_in(key).startswith(units.PREFIXES[is_a]))
+def _due_keys_behind(on: System, is_a: UnitKind, part: int, after: str) -> list[Key]:
+    """The keys of the units of a kind that the shard of a part has behind a unit, by id."""
+    found = (due.key for due in on.store.overdue(SHARDS[part - 1], WHENEVER, page=KEYS_AT_ONCE))
+    behind = units.unit_key(after).pk if after else ""
+    return sorted(key for key in found if units.unit_in(key).startswith(units.PREFIXES[is_a]) and key.pk > behind)
 
 
 def _read(on: System, keys: Sequence[Key]) -> Iterator[Unit]:

@@ -136,7 +136,7 @@ class SimulatedStore(MemoryStore):
         prefix: str,
         kind: type[R],
         *,
-        limit: int = 1000,
+        limit: int | None = 1000,
         last: bool = False,
         after: str = "",
         upto: str = "",

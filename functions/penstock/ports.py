@@ -41,7 +41,7 @@ class Store(Protocol):
         prefix: str,
         kind: type[R],
         *,
-        limit: int = 1000,
+        limit: int | None = 1000,
         last: bool = False,
         after: str = "",
         upto: str = "",
@@ -49,9 +49,10 @@ class Store(Protocol):
     ) -> list[R]:
         """The rows of a collection whose sort key begins with a prefix, in order; with `last`, from the end.
 
-        With `after`, only rows behind that sort key; with `upto`, only rows up to it; not both. Raises for a row that
-        cannot be read; with `readable` it is left out. That is only for rows which nobody misses: without its row, a
-        lease would look released.
+        Without a limit, all of them, which is for few: `listings.every_of` reads them page by page. With `after`,
+        only rows behind that sort key; with `upto`, only rows up to it; not both. Raises for a row that cannot be read;
+        with `readable` it is left out. That is only for rows which nobody misses: without its row, a lease would look
+        released.
         """
 
     def count(self, pk: str, prefix: str, *, upto: str = "") -> int:

@@ -533,6 +533,16 @@ def test_a_row_that_cannot_be_read_keeps_nobody_from_the_others(store: Store) ->
     assert pool_key("b") in [due.key for due in store.overdue("pool.0", NOW)]
 
 
+def test_without_a_limit_all_rows_of_a_collection_are_found(store: Store) -> None:
+    rows = [replace(REMEMBERED[0], scope=f"{number:04}") for number in range(1005)]
+    for row in rows:
+        assert store.commit([Create(row)])
+    assert len(store.find(rows[0].key.pk, "scope#", CoolDown)) == 1000
+    for readable in (True, False):
+        found = store.find(rows[0].key.pk, "scope#", CoolDown, limit=None, readable=readable)
+        assert [row.scope for row in found] == [row.scope for row in rows]
+
+
 def test_a_row_that_cannot_be_read_is_not_taken_for_gone(store: Store) -> None:
     """Without the row of a lease, its slot would look free. Only who says that nobody misses it reads past it."""
     assert store.commit([Create(row) for row in (*REMEMBERED, replace(REMEMBERED[0], scope="sound"))])

@@ -499,3 +499,11 @@ def test_calls_that_change_something_keep_to_the_rate(twin: Twin, ada: User) -> 
 def test_without_a_rate_nothing_is_written_for_one(twin: Twin, ada: User) -> None:
     run_to_end(twin, submit(twin, ada))
     assert not [row for row in twin.store.rows.values() if row.kind in ("budget", "cooldown", "failure")]
+
+
+def test_what_is_short_is_remembered_however_much_else_is(twin: Twin) -> None:
+    """Jobs may ask for a type with as many options as they like, and each of them is short for itself."""
+    for number in range(1100):
+        cooldowns.start_for(twin.on, MAKER, rules.Obstacle(f"a/{number}", rules.Cause.CAPACITY, "full"), "w-1")
+    cooldowns.start_for(twin.on, MAKER, rules.Obstacle("type/linux", rules.Cause.CAPACITY, "full"), "w-1")
+    assert "type/linux" in cool(twin)

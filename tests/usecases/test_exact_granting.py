@@ -125,8 +125,8 @@ def test_no_read_asks_the_store_for_zero_rows(ada: User) -> None:
     twin = site(WARM)
     find = twin.store.find
 
-    def strict(*given: Any, limit: int = 1000, **named: Any) -> Any:
-        assert limit > 0
+    def strict(*given: Any, limit: int | None = 1000, **named: Any) -> Any:
+        assert limit is None or limit > 0
         return find(*given, limit=limit, **named)
 
     twin.store.find = strict  # type: ignore[method-assign]

@@ -17,7 +17,7 @@ from penstock.domain.commands import Hello
 from penstock.domain.jobs import outcome
 from penstock.domain.jobs.jobs import Result
 from penstock.domain.metrics import Fold, Level
-from penstock.domain.pools.pools import Claim
+from penstock.domain.pools.pools import Claim, Slot, SlotState
 from penstock.domain.units.units import UnitKind, UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Misconfigured, NoCapacity, Unknown
@@ -307,6 +307,34 @@ def test_the_sweep_tells_who_waits_and_what_pools_have(twin: Twin, ada: User) ->
 
 
 POOLS = (metrics.POOL_LIMIT, metrics.POOL_HELD, metrics.POOL_FREE, metrics.POOL_WAITING)
+
+
+def test_all_slots_of_a_large_pool_are_told(twin: Twin) -> None:
+    for number in range(1500):
+        for state in (SlotState.HELD, SlotState.FREE):
+            slot = Slot(pool="target/linux", name=f"{state}-{number}", state=state)
+            twin.store.rows[slot.key] = slot
+    before = len([row for row in twin.store.rows.values() if isinstance(row, Slot) and row.pool == "target/linux"])
+    sweep(twin)
+    told = [twin.metrics.last(metric, pool="target/linux") for metric in (metrics.POOL_HELD, metrics.POOL_FREE)]
+    assert (told[0], sum(told)) == (1500, before)
+
+
+@pytest.mark.parametrize("seconds", [60, 0], ids=["in time", "too late"])
+def test_who_waits_longest_is_told_however_many_are_served_first(twin: Twin, ada: User, seconds: int) -> None:
+    """As far as there is time to look: the queue of those with a higher priority has no end."""
+    for _ in range(2):
+        submit(twin, ada, resources=["bench"])
+    twin.run()
+    last = next(row for row in twin.store.rows.values() if isinstance(row, Claim))
+    for number in range(1500):
+        first = replace(last, job=f"J{number}", priority=last.priority + 1, since=twin.world.now())
+        twin.store.rows[first.key] = first
+    twin.store.rows[last.key] = replace(last, since=twin.world.now() - timedelta(hours=3))
+    until = twin.world.now() + timedelta(seconds=seconds)
+    gauges.report_pools(twin.on, current_site(twin.on), [], ["resource/bench"], until)
+    assert twin.metrics.of(metrics.OLDEST_WAIT, pool="resource/bench") == ([3 * 3600] if seconds else [])
+    assert twin.metrics.last(metrics.POOL_WAITING, pool="resource/bench") == 1501
 
 
 def test_a_claim_that_came_while_the_sweep_went_on_waits_for_no_time_yet(twin: Twin, ada: User) -> None:

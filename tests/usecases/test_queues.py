@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -154,7 +155,7 @@ def test_positions_and_counts_are_true_above_what_is_read_of_a_queue(twin: Twin,
     assert "position 1501 in the queue" in found.summary
     shown = {each.pool: each.waiting for each in pools.list_pools(twin.on, ada).items}
     assert shown["target/linux"] == 1501
-    gauges.report_pools(twin.on, current_site(twin.on), [], ["target/linux"])
+    gauges.report_pools(twin.on, current_site(twin.on), [], ["target/linux"], twin.world.now() + timedelta(seconds=20))
     assert twin.metrics.last(metrics.JOBS_WAITING) == 1501
     assert twin.metrics.last(metrics.POOL_WAITING, pool="target/linux") == 1501
     whole = pools.get_pool(twin.on, ada, "target", "linux")

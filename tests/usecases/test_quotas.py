@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -255,9 +256,9 @@ def test_lowering_an_amount_takes_nothing_from_a_holder(twin: Twin, ada: User) -
 def test_a_job_that_waits_in_several_queues_is_counted_once(twin: Twin, ada: User) -> None:
     waiting_for_a_full_target(twin, ada)
     site = current_site(twin.on)
-    gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"])
+    gauges.report_pools(twin.on, site, [], ["target/large", "quota/vcpus"], twin.world.now() + timedelta(seconds=20))
     assert twin.metrics.last(metrics.JOBS_WAITING) == WINDOW + 1
-    gauges.report_pools(twin.on, site, [], ["quota/vcpus"])
+    gauges.report_pools(twin.on, site, [], ["quota/vcpus"], twin.world.now() + timedelta(seconds=20))
     assert twin.metrics.last(metrics.JOBS_WAITING) == 0, "they are counted where the target is reported"
     assert twin.metrics.last(metrics.POOL_WAITING, pool="quota/vcpus") == WINDOW + 1
 

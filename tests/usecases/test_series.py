@@ -57,6 +57,13 @@ def test_a_slot_with_a_unit_and_no_job_is_idle(twin: Twin, state: SlotState) -> 
     assert series.count(twin.on, apply.find(twin.on, LINUX)) == Counts(0, 2, 0)
 
 
+def test_all_slots_of_a_large_pool_are_counted(twin: Twin) -> None:
+    for number in range(6000):
+        slot = Slot(pool=LINUX, name=f"many-{number}", state=SlotState.HELD, job=f"J{number}")
+        twin.store.rows[slot.key] = slot
+    assert series.count(twin.on, apply.find(twin.on, LINUX)) == Counts(6000, 0, 0)
+
+
 def test_of_an_amount_it_is_how_much(twin: Twin, ada: User) -> None:
     apply.apply(twin.on, "root", WARM, "site.toml")
     twin.run()

@@ -400,7 +400,7 @@ class Table:
         prefix: str,
         kind: type[R],
         *,
-        limit: int = 1000,
+        limit: int | None = 1000,
         last: bool = False,
         after: str = "",
         upto: str = "",

@@ -66,7 +66,7 @@ class MemoryStore:
         prefix: str,
         kind: type[R],
         *,
-        limit: int = 1000,
+        limit: int | None = 1000,
         last: bool = False,
         after: str = "",
         upto: str = "",

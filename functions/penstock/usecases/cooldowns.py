@@ -270,13 +270,13 @@ def _remembered(on: System, key: Key, kind: type[R]) -> R | None:
 
 
 def cooldowns_of(on: System, maker: str) -> list[CoolDown]:
-    """The cool-downs of a maker that still count."""
-    found = on.store.find(collection(maker), "scope#", CoolDown, readable=True)
+    """The cool-downs of a maker that still count: all of them, since jobs may ask for a type with many options."""
+    found = on.store.find(collection(maker), "scope#", CoolDown, limit=None, readable=True)
     return cooldowns.remembered(found, on.world.now())
 
 
 def failures(on: System, maker: str) -> list[Failure]:
-    """A maker's recent failures, by code."""
+    """A maker's recent failures, by code, of which there are a dozen."""
     return on.store.find(collection(maker), "failure#", Failure, readable=True)
 
 

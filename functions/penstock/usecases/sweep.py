@@ -100,7 +100,8 @@ def sweep(on: System, within: timedelta = WHOLE) -> SweepResult:
         done.tidied, done.untidied = tidied.moved, tidied.failed
     with rows.step("the account diff"):
         account.remind(on)
-    _report_gauges(on, pools, waited_for)
+    with _reporting():
+        gauges.report(on, current_site(on), pools, waited_for, min(left, on.world.now() + WITHIN))
     compared = _reconcile(on, rows, start + within)
     done.strays, done.lost, done.unlisted = compared.strays, compared.lost, compared.unlisted
     done.failed = rows.failed + compared.failed
@@ -134,9 +135,10 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             _report_walk(on, walk, is_later=shard in on.store.shards(later=True))
         case {"pools": [str(after), str(last)], "until": str(end)}:
             found = list(takewhile(lambda pool: pool.name <= last, apply.every_pool(on, after)))
-            waited_for = serve_pools(on, found, rows, min(until, datetime.fromisoformat(end)))
-            series.record(on, found, rows, min(until, datetime.fromisoformat(end)))
-            gauges.report_pools(on, current_site(on), found, waited_for)
+            end_of_time = min(until, datetime.fromisoformat(end))
+            waited_for = serve_pools(on, found, rows, end_of_time)
+            series.record(on, found, rows, end_of_time)
+            gauges.report_pools(on, current_site(on), found, waited_for, end_of_time)
         case {"stop": str(scope), "version": int(version), "page": str(page)}:
             _spread_stop(on, scope, stops.Reached(version, page))
         case {"stop": str(scope)}:
@@ -147,11 +149,6 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             log.error("unknown message")
     on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
     return rows.failed
-
-
-def _report_gauges(on: System, pools: list[Pool], waited_for: list[str]) -> None:
-    with _reporting():
-        gauges.report(on, current_site(on), pools, waited_for)
 
 
 @contextmanager

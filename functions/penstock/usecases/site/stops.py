@@ -31,13 +31,10 @@ from penstock.usecases.users import audit
 WITHIN = timedelta(seconds=10)
 """How long one call brings pools to a stop before it leaves the rest to another."""
 
-MOST = 1000
-"""How many stops are read: more than a site has factories and wells."""
-
 
 def list_stops(on: System) -> list[Stop]:
     """All stops, by scope; also those that are being lifted."""
-    return on.store.find(stops.STOPS, stops.PREFIX, Stop, limit=MOST)
+    return on.store.find(stops.STOPS, stops.PREFIX, Stop, limit=None)
 
 
 def find(on: System, scope: str) -> Stop | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 
 from penstock import listings
 from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.metrics import Fold, Level, Metric, elapsed
-from penstock.domain.pools.pools import Pool, Slot, SlotState, collection
+from penstock.domain.pools.pools import WAITING, Claim, Pool, SlotState, collection
 from penstock.domain.probes.canaries import Canary, is_failing
 from penstock.domain.site.site import Site
 from penstock.domain.units.comparison import Comparison, comparison_key
@@ -18,50 +19,54 @@ from penstock.system import System
 from penstock.usecases import cooldowns
 from penstock.usecases.pools import forecast
 
-MOST = 1000
-"""How many slots of a kind, and claims of a line to find the oldest, are read of one pool; who waits is counted."""
 
-
-def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
+def report(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str], until: datetime) -> None:
     """What is reported each minute of pools and canaries; zeros of everything first, for what does not exist."""
     if not on.metrics.wants(metrics.SWEEPS):
         return
     report_zeros(on, site)
-    report_pools(on, site, pools, waited_for)
+    report_pools(on, site, pools, waited_for, until)
     if site.canaries():
         _report_canaries(on, site)
 
 
-def report_pools(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str]) -> None:
-    """What some pools hold, and who waits for them. Of very many, each call of the sweep function reports its own."""
+def report_pools(on: System, site: Site, pools: Sequence[Pool], waited_for: Sequence[str], until: datetime) -> None:
+    """What some pools hold, and who waits for them. Of very many, each call of the sweep function reports its own.
+
+    Until then it is looked who waits longest, however many wait: in the order of a queue, that may be its last.
+    """
     if on.metrics.wants(metrics.SWEEPS):
-        _report_waits(on, site, waited_for)
+        _report_waits(on, site, waited_for, until)
     if on.metrics.wants(metrics.POOL_HELD):
         for pool in pools:
             _report_pool(on, pool)
 
 
-def _report_waits(on: System, site: Site, waited_for: Sequence[str]) -> None:
+def _report_waits(on: System, site: Site, waited_for: Sequence[str], until: datetime) -> None:
     """Who waits, and for how long. A job that waits in several queues counts in that of its own pool, so once."""
-    now, jobs = on.world.now(), 0
+    jobs = 0
     for pool in waited_for:
         lengths = list(forecast.line_lengths(on, pool))
         jobs += sum(length for first, length in lengths if first.pools[0] == pool)
         on.metrics.add(metrics.POOL_WAITING, sum(length for _, length in lengths), pool=pool)
-        for claim in forecast.first_waiting(on, pool, MOST):
-            seconds = elapsed(claim.since, now)
-            on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
-            on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
     on.metrics.add(metrics.JOBS_WAITING, jobs)
+    for pool in waited_for:
+        _report_oldest(on, site, pool, until)
+
+
+def _report_oldest(on: System, site: Site, pool: str, until: datetime) -> None:
+    claims = listings.every_of(on, collection(pool), WAITING, Claim)
+    since = [claim.since for claim in takewhile(lambda _: on.world.now() < until, claims)]
+    if since:
+        seconds = elapsed(min(since), on.world.now())
+        on.metrics.add(metrics.OLDEST_WAIT, seconds, pool=pool)
+        on.metrics.add(metrics.OLDEST_WAIT_PERCENT, 100 * seconds / site.limits.queue)
 
 
 def _report_pool(on: System, pool: Pool) -> None:
     held, free = pool.used, max(0, pool.limit - pool.used)
     if not pool.is_amount:
-        held, free = (
-            len(on.store.find(collection(pool.name), f"{state}#", Slot, limit=MOST))
-            for state in (SlotState.HELD, SlotState.FREE)
-        )
+        held, free = (on.store.count(collection(pool.name), f"{state}#") for state in (SlotState.HELD, SlotState.FREE))
     for metric, value in ((metrics.POOL_LIMIT, pool.limit), (metrics.POOL_HELD, held), (metrics.POOL_FREE, free)):
         on.metrics.add(metric, value, pool=pool.name)
 

@@ -10,13 +10,11 @@ from penstock.domain.pools.pools import Pool, Slot, SlotState, collection
 from penstock.domain.pools.series import HOUR, HOURS, KEPT, Counts, Hour, hour_key, hour_of, hours_pk
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Replace
+from penstock.listings import every_of
 from penstock.system import System
 from penstock.usecases.isolation import Isolation
 from penstock.usecases.pools import forecast
 from penstock.usecases.rotation import rotate
-
-SLOTS = 5000
-"""How many slots of a kind are counted of one pool."""
 
 TAKEN = ("held#", "idle#", "free#warm#")
 """Where the slots are that have a unit, or may have one."""
@@ -45,7 +43,7 @@ def _record(on: System, pool: Pool) -> None:
 
 def count(on: System, pool: Pool) -> Counts:
     """What a pool has now. A slot of an amount is what its unit takes of it."""
-    slots = [slot for place in TAKEN for slot in on.store.find(collection(pool.name), place, Slot, limit=SLOTS)]
+    slots = [slot for place in TAKEN for slot in every_of(on, collection(pool.name), place, Slot)]
     held = sum(slot.count for slot in slots if slot.state is SlotState.HELD and slot.job)
     idle = sum(slot.count for slot in slots) - held
     return Counts(held, idle, forecast.queue_length(on, pool.name))

@@ -168,6 +168,17 @@ def test_it_is_made_every_few_minutes() -> None:
     assert row.key == comparison.comparison_key("factory/aws")
 
 
+def test_lists_of_which_nothing_comes_are_requested_less_and_less_often() -> None:
+    row, pauses = compare(None, []).row, list[int]()
+    for _ in range(6):
+        row = comparison.listing_began(row, "factory/aws", NOW)
+        pauses.append(next(m for m in range(99) if comparison.is_due(row, NOW + m * MINUTE)))
+    assert pauses == [3, 6, 12, 24, 24, 24]
+    failed = comparison.listing_failed(row, "factory/aws", "no leave", NOW)
+    assert comparison.is_due(failed, NOW + 3 * MINUTE), "it answered"
+    assert comparison.is_due(comparison.listing_began(failed, "factory/aws", NOW), NOW + 3 * MINUTE)
+
+
 def test_a_sweep_knows_when_there_was_none_for_long() -> None:
     first = comparison.begin_sweep(None, NOW)
     assert first == LastSweep(at=NOW, resumed=NOW)

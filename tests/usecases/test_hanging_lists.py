@@ -129,6 +129,35 @@ def test_a_driver_that_ends_the_process_costs_only_its_own(dead: str) -> None:
         assert site.row(name).at is None
 
 
+def longest_without_an_end(site: Site, minutes: int) -> int:
+    """How many minutes in a row no sweep ended, in some minutes."""
+    longest = now = 0
+    for _ in range(minutes):
+        ends = site.ends
+        site.sweep(1)
+        now = 0 if site.ends > ends else now + 1
+        longest = max(longest, now)
+    return longest
+
+
+def test_of_many_drivers_that_end_the_process_most_sweeps_end() -> None:
+    """Each is tried less often the more often that happened, and those that can be listed as often as ever."""
+    site = Site(*"abcdmn")
+    for name in "abcd":
+        site.by[name].does = site.die
+    site.sweep(40)
+    site.asked.clear()
+    ends = site.ends
+    assert longest_without_an_end(site, 60) < 5, "else the alarm SweepStopped is raised"
+    assert site.ends - ends >= 45
+    assert min(site.asked.count(name) for name in "mn") >= 15
+    assert min(site.asked.count(name) for name in "abcd") >= 2
+    for name in "abcd":
+        site.by[name].does = lambda: None
+    site.sweep(25)
+    assert all(site.row(name).failures == 0 for name in "abcdmn")
+
+
 def test_that_a_driver_ends_the_process_is_told() -> None:
     site = Site("a", "b")
     site.by["a"].does = site.die

@@ -20,6 +20,9 @@ from penstock.kernel.rows import Key, Row
 COMPARE_EVERY = timedelta(minutes=3)
 """The time between two comparisons."""
 
+DOUBLINGS = 3
+"""How often that time doubles for a maker whose lists end the sweep, again and again: to 24 minutes at most."""
+
 STRAY_AFTER = timedelta(minutes=5)
 """How long something must be listed without a row before it is destroyed."""
 
@@ -123,7 +126,15 @@ class Verdict:
 
 def is_due(row: Comparison | None, now: datetime) -> bool:
     """Whether the next comparison is due."""
-    return row is None or now - row.tried >= COMPARE_EVERY
+    return row is None or now - row.tried >= _pause(row)
+
+
+def _pause(row: Comparison) -> timedelta:
+    """The time until the next comparison. Where twice in a row nothing came of a list, the next may end the sweep too:
+    with some such makers, each sweep would be ended by one of them.
+    """
+    is_again = row.is_open and row.why == NOTHING_CAME
+    return COMPARE_EVERY * 2 ** min(row.failures, DOUBLINGS) if is_again else COMPARE_EVERY
 
 
 def is_doubtful(row: Comparison | None) -> bool:

@@ -6,7 +6,7 @@ all pools serves the others. Who may overlook none asks for a whole page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -59,9 +59,14 @@ def every_of(on: System, pk: str, prefix: str, kind: type[R], after: str = "") -
         after = page[-1].key.sk
 
 
-def rows_at(on: System, keys: Sequence[Key]) -> dict[Key, Row]:
+def rows_at(on: System, keys: Iterable[Key]) -> dict[Key, Row]:
     """Rows by their keys, read consistently, without those that are gone or cannot be read."""
-    found: dict[Key, Row] = {}
-    for at in range(0, len(keys), limits.BATCH_KEYS):
-        found |= on.store.rows_at(keys[at : at + limits.BATCH_KEYS])
-    return found
+    return dict(each_at(on, keys))
+
+
+def each_at(on: System, keys: Iterable[Key]) -> Iterator[tuple[Key, Row]]:
+    """The same one after the other, in the order of the keys: a hundred are read when the first of them is wanted."""
+    left = iter(dict.fromkeys(keys))
+    while some := list(islice(left, limits.BATCH_KEYS)):
+        found = on.store.rows_at(some)
+        yield from ((key, found[key]) for key in some if key in found)

@@ -23,7 +23,8 @@ from penstock.domain.units.units import Unit, UnitKind, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel import limits
 from penstock.kernel.errors import DriverError, Refused
-from penstock.kernel.rows import Change, Create, Key, Replace, Row
+from penstock.kernel.rows import Change, Create, Replace
+from penstock.listings import rows_at
 from penstock.system import System, current_site, transact
 from penstock.usecases.units import drivers, listing
 from penstock.usecases.users import audit
@@ -112,10 +113,8 @@ def _check(on: System, site: Site, is_a: UnitKind, name: str) -> tuple[Checked, 
 
 def _units(on: System, ids: Sequence[str]) -> Mapping[str, Unit]:
     """The units with these ids. A batch leaves out what it cannot read, so what it does not find is read by itself."""
-    found: dict[Key, Row] = {}
     keys = [unit_key(id) for id in ids]
-    for start in range(0, len(keys), limits.BATCH_KEYS):
-        found |= on.store.rows_at(keys[start : start + limits.BATCH_KEYS])
+    found = rows_at(on, keys)
     missing = [key for key in keys if key not in found]
     found |= {key: unit for key in missing[:SINGLY] if (unit := on.store.get(key, Unit))}
     return {unit.id: unit for unit in found.values() if isinstance(unit, Unit)}

@@ -16,8 +16,8 @@ from penstock.domain.pools.pools import Lease
 from penstock.domain.prices import Files
 from penstock.domain.site.site import Site
 from penstock.domain.units.units import Unit, unit_key
-from penstock.kernel import limits
 from penstock.kernel.rows import Change, Replace
+from penstock.listings import rows_at
 from penstock.system import System, current_site, transact
 from penstock.usecases import costs
 from penstock.usecases.artifacts import owners
@@ -59,10 +59,8 @@ def _reckon(on: System, job: Job, site: Site) -> tuple[Bill, bool]:
 
 def _units(on: System, leases: Sequence[Lease]) -> dict[str, Unit]:
     """The units of some leases, by id. Those whose rows have expired are missing."""
-    keys = [unit_key(each) for each in dict.fromkeys(lease.unit for lease in leases if lease.unit)]
-    pages = (keys[start : start + limits.BATCH_KEYS] for start in range(0, len(keys), limits.BATCH_KEYS))
-    rows = (row for page in pages for row in on.store.rows_at(page).values())
-    return {row.id: row for row in rows if isinstance(row, Unit)}
+    found = rows_at(on, [unit_key(lease.unit) for lease in leases if lease.unit])
+    return {row.id: row for row in found.values() if isinstance(row, Unit)}
 
 
 def _files(on: System, job: Job, site: Site) -> Files:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
-from itertools import islice
 
 from penstock.domain.jobs.jobs import Job, State, job_key
-from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
+from penstock.listings import rows_at
 from penstock.system import System
 
 
@@ -40,12 +39,8 @@ def name_of(names: Mapping[str | None, Named], job: str | None) -> Named:
 
 def names_of(on: System, jobs: Iterable[str | None]) -> Mapping[str | None, Named]:
     """The names and owners of some jobs, by their ids."""
-    ids = iter(dict.fromkeys(job for job in jobs if job))
-    found: dict[str | None, Named] = {}
-    while some := list(islice(ids, limits.BATCH_KEYS)):
-        read = on.store.rows_at([job_key(job) for job in some])
-        found |= {row.id: _named(row) for row in read.values() if isinstance(row, Job)}
-    return found
+    found = rows_at(on, [job_key(job) for job in jobs if job])
+    return {row.id: _named(row) for row in found.values() if isinstance(row, Job)}
 
 
 def _named(job: Job) -> Named:

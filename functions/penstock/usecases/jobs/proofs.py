@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import islice
 
 from penstock.domain.pools.pools import Lease
 from penstock.domain.units.units import CleanProof, Unit, unit_key
-from penstock.kernel import limits
-from penstock.kernel.rows import Key, Row
+from penstock.kernel.rows import Key
+from penstock.listings import rows_at
 from penstock.system import System
 
 
@@ -27,12 +26,3 @@ def _proof_after(lease: Lease, unit: Unit | None) -> CleanProof | None:
     had = unit.lease
     is_last = (had.job, had.attempt, had.order) == (lease.job, lease.attempt, lease.order)
     return unit.cleaning.proof if is_last else None
-
-
-def rows_at(on: System, keys: Iterable[Key]) -> dict[Key, Row]:
-    """The rows at any number of keys, read in batches."""
-    found: dict[Key, Row] = {}
-    left = iter(keys)
-    while some := list(islice(left, limits.BATCH_KEYS)):
-        found |= on.store.rows_at(some)
-    return found

@@ -12,8 +12,8 @@ from penstock.domain.users import users
 from penstock.domain.users.users import User
 from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
+from penstock.listings import rows_at
 from penstock.system import System
-from penstock.usecases.jobs.proofs import rows_at
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from penstock.domain.pools import delays
 from penstock.domain.pools.delays import Delay
 from penstock.domain.pools.pools import WORKER, Lease, LeaseState, Slot, SlotState, lease_key
 from penstock.domain.units.units import Unit, unit_key
-from penstock.kernel import limits
 from penstock.kernel.rows import Key, Row
+from penstock.listings import rows_at
 from penstock.system import System
 from penstock.usecases.jobs import flow
 
@@ -36,9 +36,9 @@ def delays_of(on: System, slots: Sequence[Slot]) -> dict[str, Delay]:
 def _by_others(on: System, resources: Sequence[Unit]) -> dict[str, Delay]:
     """What keeps resources while others of their attempts have their turn first."""
     now = on.world.now()
-    jobs = _rows(on, [job_key(unit.lease.job) for unit in resources])
+    jobs = rows_at(on, [job_key(unit.lease.job) for unit in resources])
     keys = {unit.id: _turns(unit, jobs.get(job_key(unit.lease.job))) for unit in resources}
-    rows = _rows(on, [key for of in keys.values() for key in of])
+    rows = rows_at(on, [key for of in keys.values() for key in of])
     leases = {unit: [row for key in of if isinstance(row := rows.get(key), Lease)] for unit, of in keys.items()}
     units = _units(on, [lease.unit for of in leases.values() for lease in of if lease.unit])
     found = {
@@ -60,7 +60,7 @@ def waiting_steps(on: System, slots: Iterable[Slot], most: int) -> list[tuple[Jo
     holders = list(
         dict.fromkeys((slot.job, slot.attempt) for slot in slots if slot.state is SlotState.HELD and slot.job)
     )
-    rows = _rows(on, [job_key(str(job)) for job, _ in holders[:SLOTS_READ]])
+    rows = rows_at(on, [job_key(str(job)) for job, _ in holders[:SLOTS_READ]])
     jobs = [row for row in rows.values() if isinstance(row, Job) and row.state is State.ACQUIRING]
     present = [job for job in jobs if (job.id, job.attempt) in holders]
     steps = ((job, _waiting_step(on, job)) for job in present[:most])
@@ -73,13 +73,5 @@ def _waiting_step(on: System, job: Job) -> int | None:
 
 
 def _units(on: System, names: Sequence[str]) -> dict[str, Unit]:
-    found = _rows(on, [unit_key(name) for name in names])
+    found = rows_at(on, [unit_key(name) for name in names])
     return {row.id: row for row in found.values() if isinstance(row, Unit)}
-
-
-def _rows(on: System, keys: Sequence[Key]) -> dict[Key, Row]:
-    some = list(dict.fromkeys(keys))
-    found: dict[Key, Row] = {}
-    for start in range(0, len(some), limits.BATCH_KEYS):
-        found.update(on.store.rows_at(some[start : start + limits.BATCH_KEYS]))
-    return found

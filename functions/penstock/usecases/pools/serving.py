@@ -21,6 +21,7 @@ from penstock.domain.units.units import Unit, unit_key
 from penstock.kernel import limits
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Delete, Key, Replace, Row
+from penstock.listings import rows_at
 from penstock.system import System
 from penstock.usecases.pools import scheduler
 from penstock.usecases.pools.forecast import first_waiting
@@ -169,10 +170,10 @@ def _is_named_once(pool: Pool) -> bool:
 def _turns(on: System, found: Sequence[Pick]) -> list[Turn]:
     """Claims with their jobs, and with their leases that wait; all are read in a few requests."""
     claims = [next(iter(pick.rows.values())) for pick in found]
-    rows = _rows_at(on, [job_key(claim.job) for claim in claims])
+    rows = rows_at(on, [job_key(claim.job) for claim in claims])
     jobs = [_job(on, claim, rows) for claim in claims]
     keys = [_lease_keys(claim, job) for claim, job in zip(claims, jobs, strict=True)]
-    rows |= _rows_at(on, [key for of in keys for key in of])
+    rows |= rows_at(on, [key for of in keys for key in of])
     leases = [[row for key in of if isinstance(row := rows.get(key), Lease)] for of in keys]
     return [Turn(*turn) for turn in zip(found, jobs, leases, strict=True)]
 
@@ -186,13 +187,6 @@ def _job(on: System, claim: Claim, rows: Mapping[Key, Row]) -> Job | None:
 def _lease_keys(claim: Claim, job: Job | None) -> list[Key]:
     needs = job.request.needs if job else ()
     return [lease_key(claim.job, claim.attempt, need.order) for need in needs if need.step == claim.step]
-
-
-def _rows_at(on: System, keys: Sequence[Key]) -> dict[Key, Row]:
-    found: dict[Key, Row] = {}
-    for at in range(0, len(keys), limits.BATCH_KEYS):
-        found |= on.store.rows_at(keys[at : at + limits.BATCH_KEYS])
-    return found
 
 
 def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[Turn]]:
@@ -269,9 +263,9 @@ def _tell(on: System, batch: Sequence[Turn], given: Sequence[Sequence[Unit]], re
 
 def granted(on: System, unit_ids: Sequence[str], warm: Collection[str]) -> None:
     """What follows for units that were granted with others, `warm` those that were kept for it."""
-    units = [row for row in _rows_at(on, [unit_key(each) for each in unit_ids]).values() if isinstance(row, Unit)]
+    units = [row for row in rows_at(on, [unit_key(each) for each in unit_ids]).values() if isinstance(row, Unit)]
     leased = [unit for unit in units if unit.lease.job]
-    rows = _rows_at(on, [lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order) for unit in leased])
+    rows = rows_at(on, [lease_key(unit.lease.job, unit.lease.attempt, unit.lease.order) for unit in leased])
     leases = {row.unit: row for row in rows.values() if isinstance(row, Lease)}
     mine = sorted((unit for unit in leased if unit.id in leases), key=_attempt_of)
     for _, group in groupby(mine, _attempt_of):
@@ -319,7 +313,7 @@ def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
 def _going_or_kept(on: System, idle: Mapping[str, Sequence[Slot]]) -> dict[str, list[Slot]]:
     """Idle slots without those of units that do not go: others make room in their place. [QUEUE-1]"""
     leaving = dict.fromkeys(slot.unit for slots in idle.values() for slot in slots if slot.leaving and slot.unit)
-    rows = _rows_at(on, [unit_key(unit) for unit in leaving]).values()
+    rows = rows_at(on, [unit_key(unit) for unit in leaving]).values()
     stays = {row.id for row in rows if isinstance(row, Unit) and row.step.tries >= FAILED}
     return {name: [slot for slot in slots if slot.unit not in stays] for name, slots in idle.items()}
 

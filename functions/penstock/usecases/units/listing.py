@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from penstock import listings
 from penstock.domain.units import units
 from penstock.domain.units.units import Unit, UnitKind, UnitState
-from penstock.kernel import limits
 from penstock.kernel.rows import Key, shards_of
 from penstock.system import System
 
@@ -94,9 +93,6 @@ def _due_keys_behind(on: System, is_a: UnitKind, part: int, after: str) -> list[
 
 
 def _read(on: System, keys: Sequence[Key]) -> Iterator[Unit]:
-    for start in range(0, len(keys), limits.BATCH_KEYS):
-        some = keys[start : start + limits.BATCH_KEYS]
-        rows = on.store.rows_at(some)
-        for row in map(rows.get, some):
-            if isinstance(row, Unit) and row.state is not UnitState.GONE:
-                yield row
+    for _, row in listings.each_at(on, keys):
+        if isinstance(row, Unit) and row.state is not UnitState.GONE:
+            yield row

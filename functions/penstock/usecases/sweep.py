@@ -7,7 +7,7 @@ function takes too: at the same time, each for a part of its own, until the next
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -172,44 +172,41 @@ def _report(on: System, done: SweepResult, start: datetime) -> None:
     on.metrics.add(metrics.FAILED_NUDGES, done.failed + done.untidied)
 
 
+NUDGES: Mapping[str, Callable[[System, Key], object]] = {
+    "unit": lambda on, key: _nudge_unit(on, key),
+    "pool": lambda on, key: on.queues.schedule({"do": "resize", "pool": _name_in(key)}),
+    "stop": lambda on, key: _spread_stop(on, key.sk.partition("#")[2]),
+    "rollout": lambda on, _: _roll_out(on),
+    "host": lambda on, key: presence.mark_silent(on, _name_in(key)),
+    "power": lambda on, key: on.queues.power(_name_in(key)),
+    "user": lambda on, key: lifecycle.advance(on, key),
+    "canary": lambda on, key: canaries.advance(on, key),
+    "job": lambda on, key: _nudge_job(on, key),
+}
+"""What moves on an overdue row that somebody waits for, by its kind. `expire` has it for the others."""
+
+HINTS = ("delivery", "checkset", "check", "minted")
+"""The kinds of which a message of the front end for GitHub is repeated."""
+
+
 def nudge(on: System, kind: str, key: Key) -> None:
     """Move on an overdue row, by its kind."""
-    if kind == "unit":
-        unit = on.store.get(key, Unit)
-        if unit and unit.due:
-            on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
-    elif kind == "pool":
-        on.queues.schedule({"do": "resize", "pool": key.pk.partition("#")[2]})
-    elif kind in ("stop", "rollout"):
-        _nudge_site(on, kind, key)
-    elif kind in ("host", "power"):
-        _nudge_host(on, kind, key.pk.partition("#")[2])
-    elif kind == "user":
-        lifecycle.advance(on, key)
-    elif kind == "canary":
-        canaries.advance(on, key)
-    elif kind in ("delivery", "checkset", "check", "minted"):
+    if kind in NUDGES:
+        NUDGES[kind](on, key)
+    elif kind in HINTS:
         hints.resend(on, kind, key)
-    elif kind == "job":
-        _nudge_job(on, key)
     else:
         expire.nudge(on, kind, key)
 
 
-def _nudge_host(on: System, kind: str, name: str) -> None:
-    """A host that was silent for a lease is away; one that is to be switched has the next step of that."""
-    if kind == "host":
-        presence.mark_silent(on, name)
-    else:
-        on.queues.power(name)
+def _name_in(key: Key) -> str:
+    return key.pk.partition("#")[2]
 
 
-def _nudge_site(on: System, kind: str, key: Key) -> None:
-    """Pools are brought to a stop, or to the site that was applied."""
-    if kind == "stop":
-        _spread_stop(on, key.sk.partition("#")[2])
-    else:
-        _roll_out(on)
+def _nudge_unit(on: System, key: Key) -> None:
+    unit = on.store.get(key, Unit)
+    if unit and unit.due:
+        on.queues.advance(unit.id, unit.is_a is UnitKind.WORKER)
 
 
 def _spread_stop(on: System, scope: str, reached: stops.Reached | None = None) -> None:

@@ -147,12 +147,12 @@ def _begin_rollout(on: System, now: datetime) -> Change:
 def _roll_out(on: System, text: SiteText, site: Site) -> list[str]:
     """Roll a site out in the request that applied it, and tell what changed. What was set by hand is taken back."""
     now, rollout = on.world.now(), on.store.get(ROLLOUT_KEY, Rollout)
-    work = Work(on, text, site, now, now + WITHIN, is_anew=True)
-    if not work.run():
-        return [*work.changed, GOES_ON]
+    ongoing = OngoingRollout(on, text, site, now, now + WITHIN, is_anew=True)
+    if not ongoing.run():
+        return [*ongoing.changed, GOES_ON]
     if rollout and not rollout.is_done:
         _done(on, rollout)
-    return work.changed
+    return ongoing.changed
 
 
 def go_on(on: System) -> bool:
@@ -164,11 +164,11 @@ def go_on(on: System) -> bool:
     text = on.store.get(SITE_KEY, SiteText)
     if rollout is None or rollout.due is None or text is None:
         return True
-    work = Work(on, text, parse_site(text.toml), rollout.since, on.world.now() + WITHIN)
-    if work.run():
+    ongoing = OngoingRollout(on, text, parse_site(text.toml), rollout.since, on.world.now() + WITHIN)
+    if ongoing.run():
         _done(on, rollout)
-    on.metrics.add(metrics.FAILED_NUDGES, work.pools.failed)
-    return not work.is_over
+    on.metrics.add(metrics.FAILED_NUDGES, ongoing.pools.failed)
+    return not ongoing.is_over
 
 
 def _done(on: System, rollout: Rollout) -> None:
@@ -178,8 +178,8 @@ def _done(on: System, rollout: Rollout) -> None:
 
 
 @dataclass
-class Work:
-    """One call's work on a rollout: every pool's row as the site says, and all that follows from it.
+class OngoingRollout:
+    """A rollout that one call goes on with: every pool's row as the site says, and all that follows from it.
 
     What was set by hand after `since` stays. `is_anew`: pools are written besides whose slots do not follow yet, or
     that have a setback. `until` is when the time is over. A pool that cannot be written costs only itself.

@@ -440,6 +440,26 @@ def test_who_chooses_waits_for_what_is_leaving_and_has_nothing_else_destroyed() 
         assert grants.units_to_evict(BENCH, {BENCH: stock}) == (BENCH, found)
 
 
+@pytest.mark.parametrize(
+    ("placement", "leaving", "kept"),
+    [(Placement.PACKED, ["b1/1", "b1/2"], ["b2/1"]), (Placement.LEAST_LOADED, ["b1/1"], ["b2/1", "b2/2"])],
+)
+def test_whoever_would_rather_have_another_thing_waits_for_what_is_leaving(
+    placement: Placement, leaving: list[str], kept: list[str]
+) -> None:
+    """It is granted once that is gone: a unit that is destroyed for it besides would be destroyed for nobody."""
+    wanted = replace(chooser("A", "rack == 1"), choices=(Choice("rack == 1", placement=placement),))
+    warm = [slot(name, unit=f"r-{name}", since=NOW) for name in kept]
+    going = [slot(name, SlotState.IDLE, unit=f"r-{name}", leaving=True) for name in leaving]
+    stock = Stock(benches(), [wanted], [], warm, going, had=())
+    assert grants.units_to_evict(BENCH, {BENCH: stock}) == (BENCH, [])
+    rather = Stock(benches(), [wanted], [], [*warm, *(replace(each, leaving=False) for each in going)], had=())
+    ((unit,),) = [grants.units_to_evict(BENCH, {BENCH: rather})[1]]
+    assert unit.startswith("r-b2")
+    gone = replace(stock, idle=[replace(each, withdrawn=True) for each in going])
+    assert grants.units_to_evict(BENCH, {BENCH: gone})[1] == [f"r-{kept[0]}"]
+
+
 def test_a_lease_takes_what_was_chosen_for_it_and_nobody_gets_it_twice() -> None:
     """The allocator gives the warm unit that fits, and a whole thing with its pool's row checked once."""
     warm = slot("b1/1", unit="r-1", since=NOW)

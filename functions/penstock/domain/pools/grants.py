@@ -180,6 +180,14 @@ class Stock:
             return self
         return replace(self, free=list(map(pools.give_back, self.unleased)), warm=(), idle=())
 
+    def without_leaving(self) -> Stock:
+        """The same, if the units that are leaving were gone, and all others stayed; as it is where nobody chooses."""
+        if not self.is_chosen_from:
+            return self
+        leaving = [slot for slot in self.idle if slot.leaving and not slot.withdrawn]
+        kept = [slot for slot in (*self.warm, *self.idle) if slot not in leaving]
+        return replace(self, free=[*self.free, *map(pools.give_back, leaving)], warm=(), idle=kept)
+
     def offer(self, claim: Claim) -> Offer:
         """What a claim may take: a fresh one no warm unit; of a shared machine nothing, if others have a part of it."""
         had = None if self.had is None else (*self.had, *self.warm, *self.idle)
@@ -440,16 +448,19 @@ def _reused(found: Pick, pool: str) -> int:
 def units_to_evict(pool: str, stocks: Mapping[str, Stock]) -> tuple[str, list[str]]:
     """The kept units to destroy so that the first claim that waits only for them can be granted, and its own pool.
 
-    No units if what is leaving already is enough, or if no claim could be granted even then. Units that are not made
-    yet go first, then those that were idle for longest.
+    No units if what is leaving already is enough, whatever a claim would rather choose, or if no claim could be granted
+    even then. Units that are not made yet go first, then those that were idle for longest.
     """
-    turns, roomy = _turns(stocks), {name: stock.emptied() for name, stock in stocks.items()}
+    turns, roomy = _turns(stocks), [{name: stock.emptied() for name, stock in stocks.items()}]
+    if any(slot.leaving for stock in stocks.values() for slot in stock.idle):
+        roomy = [{name: stock.without_leaving() for name, stock in stocks.items()}, *roomy]
     for claim in stocks[pool].claims:
         rows = _rows(claim, stocks)
-        found = rows and _with_choice(rows, roomy, turns)
-        units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
-        if units is not None:
-            return claim.pools[0], units
+        for then in roomy:
+            found = rows and _with_choice(rows, then, turns)
+            units = _room(found, stocks) if found and _passing(found, stocks, turns) else None
+            if units is not None:
+                return claim.pools[0], units
     return pool, []
 
 

@@ -50,21 +50,16 @@ def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
     return [*(slot for slot in warm if slot not in kept), *beside]
 
 
-def is_from_before(pool: Pool, slot: Slot) -> bool:
-    """Whether a slot of a host is a part although jobs share it no longer, or all of it although they do."""
-    return pool.hosts and (slot.name != slot.thing) is not (pool.share is not None)
-
-
 def in_transition(pool: Pool, slots: Iterable[Slot]) -> set[str]:
     """The hosts of which somebody has a slot from before: all of a host that jobs share now, or a part of one that they
     share no longer. A host runs jobs in one of the two ways at a time. [JOB-2]
     """
-    return {slot.thing for slot in slots if _is_had(slot) and is_from_before(pool, slot)}
+    return {slot.thing for slot in slots if _is_had(slot) and pool.is_from_before(slot)}
 
 
 def after_transition(pool: Pool, gone: Slot, had: Iterable[Slot]) -> list[Slot]:
     """The slots that a host has, free, once a slot of it from before is gone; none while somebody has another."""
-    if not is_from_before(pool, gone) or gone.thing in in_transition(pool, had):
+    if not pool.is_from_before(gone) or gone.thing in in_transition(pool, had):
         return []
     names = (pool.names or ())[: pool.limit]
     return [Slot(pool=pool.name, name=name, state=SlotState.FREE) for name in names if thing_of(name) == gone.thing]

@@ -133,6 +133,10 @@ class Pool(Row):
         """
         return self.over and self.names is None and not self.is_amount
 
+    def is_from_before(self, slot: Slot) -> bool:
+        """Whether a slot of a host is a part although jobs share it no longer, or all of it although they do."""
+        return self.hosts and (slot.name != slot.thing) is not (self.share is not None)
+
     @property
     def is_closed(self) -> bool:
         """Whether nothing may be granted: it is paused, or above its limit. Then a resize decides which of its slots

@@ -21,7 +21,7 @@ from penstock.domain import metrics
 from penstock.domain.cooldowns import maker_of
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.logs.logs import DETAIL
-from penstock.domain.pools import capacity, pools
+from penstock.domain.pools import pools
 from penstock.domain.pools.pools import WORKER, HoldTimes, Pool, Slot, SlotState, pool_key
 from penstock.domain.site.site import Site
 from penstock.domain.units import hosts, quarantine, retries, units, visibility
@@ -211,7 +211,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
-    is_awaited = any(capacity.is_from_before(pool, slot) for slot in slots)
+    is_awaited = any(pool.is_from_before(slot) for slot in slots)
     if pool.is_above_limit or is_awaited:  # a resize sees whether it still is
         learned = replace(learned, due=on.world.now())
     if pool.is_amount:

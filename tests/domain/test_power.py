@@ -297,15 +297,7 @@ def test_a_host_is_switched_off_when_it_was_idle_for_long_enough() -> None:
         (FAILED, None, 1.9, False),
         (FAILED, None, 2, True),
         (power.miss(ASKED, NOW), None, 60, True),
-        (power.arrive(ASKED, NOW), None, 60, True),
-        (power.arrive(ON, NOW + MINUTE), None, 2.9, False),
-        (power.arrive(ON, NOW + MINUTE), None, 3, True),
         (power.confirm(OFF, NOW, BOOT), None, 60, False),
-        (power.arrive(power.confirm(power.begin(OFF, NOW), NOW, BOOT), NOW), None, 60, False),
-        (power.settle(power.confirm(OFF, NOW, BOOT)), None, 60, False),
-        (power.settle(OFF), None, 6.9, False),
-        (power.settle(OFF), None, 7, True),
-        (power.settle(ASKED), None, 2, True),
     ],
 )
 def test_a_host_that_was_switched_on_and_is_away_for_so_long_is_left_on(
@@ -313,6 +305,43 @@ def test_a_host_that_was_switched_on_and_is_away_for_so_long_is_left_on(
 ) -> None:
     """Also if its controller never said so. Not one that is awaited still, or that somebody else switched on."""
     assert power.is_left_on(order, away, 2 * MINUTE, NOW + minutes * MINUTE) is is_left_on
+
+
+@pytest.mark.parametrize(
+    ("order", "minutes", "is_left_on"),
+    [
+        (ON, 2.9, False),
+        (ON, 3, True),
+        (ASKED, 60, True),
+        (FAILED, 2, True),
+        (IDLE, 60, False),
+        (power.confirm(power.begin(OFF, NOW), NOW, BOOT), 60, False),
+    ],
+)
+def test_a_host_that_came_is_left_on_if_an_order_switched_it_on(
+    order: PowerOrder, minutes: float, is_left_on: bool
+) -> None:
+    """Nobody ordered the one that is only idle, and somebody else switched on the one that was off."""
+    came = power.arrive(order, NOW + MINUTE)
+    assert power.is_left_on(came, None, 2 * MINUTE, NOW + minutes * MINUTE) is is_left_on
+
+
+@pytest.mark.parametrize(
+    ("order", "minutes", "is_left_on"),
+    [
+        (ON, 60, False),
+        (ASKED, 1.9, False),
+        (ASKED, 2, True),
+        (OFF, 6.9, False),
+        (OFF, 7, True),
+        (power.confirm(OFF, NOW, BOOT), 60, False),
+    ],
+)
+def test_of_a_settled_order_a_host_is_left_on_unless_it_was_never_asked_for_or_is_off(
+    order: PowerOrder, minutes: float, is_left_on: bool
+) -> None:
+    rests = power.settle(order)
+    assert power.is_left_on(rests, None, 2 * MINUTE, NOW + minutes * MINUTE) is is_left_on
 
 
 @pytest.mark.parametrize(

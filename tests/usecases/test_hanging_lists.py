@@ -277,7 +277,8 @@ def test_a_stray_that_hangs_when_it_is_destroyed_keeps_no_other_there_for_long()
     assert site.by["b"].made
 
 
-def test_strays_are_destroyed_while_there_is_time() -> None:
+@pytest.mark.parametrize(("early", "destroyed"), [(timedelta(0), 3), (MOMENT, 2)], ids=["enough", "too little"])
+def test_strays_are_destroyed_while_there_is_time(early: timedelta, destroyed: int) -> None:
     site = Site("a")
     site.sweep(11)
     for number in range(4):
@@ -286,11 +287,11 @@ def test_strays_are_destroyed_while_there_is_time() -> None:
     site.twin.pass_time(120)
     destroy = site.by["a"].destroy
     site.by["a"].destroy = lambda unit, now: (site.twin.pass_time(20), destroy(unit, now))[1]  # type: ignore[method-assign]
-    assert compare_all(site.twin, CALL_SECONDS + 39).strays == 2
+    assert compare_all(site.twin, CALL_SECONDS + 40 - early.total_seconds()).strays == destroyed
     site.twin.pass_time(ENOUGH)
     assert compare_all(site.twin, 0).strays == 1, "one at least"
     site.twin.pass_time(ENOUGH)
-    assert compare_all(site.twin).strays == 1
+    assert compare_all(site.twin).strays == 3 - destroyed
 
 
 def test_a_sweep_begins_the_account_diff_and_tells_of_pools_before_it_calls_a_driver() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.site import keys
-from penstock.domain.site.site import SITE_KEY, Shape, SiteText
+from penstock.domain.site.site import SITE_KEY, Rollout, Shape, SiteText
 from penstock.domain.users.audit import Wanted
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
@@ -19,7 +20,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.site import apply as site_apply
 from penstock.usecases.users import audit
 from tests import whole_site
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import before_the_next_commit, before_the_next_get
 
 SITE = site_toml(
     targets={"linux": {"limit": 2}},
@@ -130,17 +131,28 @@ def test_applying_the_same_site_again_writes_nothing_and_calls_nothing(twin: Twi
     assert (twin.store.commits, list(twin.queues.messages)) == (commits, [])
 
 
-def test_what_is_told_compares_with_the_site_that_was_replaced(twin: Twin) -> None:
+Moment = Callable[[Twin, Callable[[], object]], None]
+BETWEEN = pytest.mark.parametrize(
+    "moment",
+    [lambda twin, act: before_the_next_get(twin, Rollout, act), before_the_next_commit],
+    ids=["before the rollout is read", "before the commit"],
+)
+"""When another operator applies theirs: the site has been read."""
+
+
+@BETWEEN
+def test_what_is_told_compares_with_the_site_that_was_replaced(twin: Twin, moment: Moment) -> None:
     """Another operator applied theirs in between; theirs is replaced, and that is told."""
     other = SITE.replace("amount = 8", "amount = 5")
-    before_the_next_commit(twin, lambda: apply(twin, other, by="bob"))
+    moment(twin, lambda: apply(twin, other, by="bob"))
     told = apply(twin, SITE + "# mine\n")
     assert told == ["quotas.cores.amount: 5 -> 8", "pool quota/cores: amount 5 -> amount 8"]
 
 
-def test_the_second_of_two_concurrent_first_sites_is_compared_with_the_first() -> None:
+@BETWEEN
+def test_the_second_of_two_concurrent_first_sites_is_compared_with_the_first(moment: Moment) -> None:
     twin = Twin()
-    before_the_next_commit(twin, lambda: apply(twin, SITE, by="bob"))
+    moment(twin, lambda: apply(twin, SITE, by="bob"))
     assert apply(twin, SITE + "# mine\n") == []
     row = twin.store.get(SITE_KEY, SiteText)
     assert row

@@ -14,6 +14,7 @@ from penstock.domain import metrics
 from penstock.domain.pools.pools import Pool
 from penstock.domain.probes.canaries import Canary, canary_key
 from penstock.domain.site.site import ROLLOUT_KEY, SITE_KEY, Rollout, SiteText
+from penstock.domain.units import prewarm
 from penstock.kernel import limits
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Change, Create, Replace
@@ -137,6 +138,41 @@ def test_the_sweep_brings_no_pool_to_a_site_that_was_replaced_while_it_read(twin
     assert apply.go_on(twin.on)
     assert limits_of(twin) == FOLLOWS
     assert rollout(twin).due
+    assert sum(twin.metrics.of(metrics.FAILED_NUDGES)) == 0, "that is no failure"
+
+
+def dies_at_once(twin: Twin) -> None:
+    """Bob applies a site, and his function ends as soon as its text is committed."""
+    after_the_next_commit(twin, die)
+    with suppress(Died):
+        apply.apply(twin.on, "bob", SECOND, "site.toml")
+
+
+def test_no_pool_is_written_as_a_site_says_that_was_replaced_just_before(twin: Twin) -> None:
+    before = limits_of(twin)
+    before_the_next_write_of(twin, Pool, lambda: dies_at_once(twin))
+    apply.apply(twin.on, "ada", text(7, 64, mac=9), "site.toml")
+    assert limits_of(twin) == before
+    sweep(twin)
+    assert limits_of(twin) == FOLLOWS
+
+
+def test_a_rollout_that_begins_while_the_last_one_ends_goes_on(twin: Twin) -> None:
+    apply.apply(twin.on, "ada", text(7, 64), "site.toml")
+    before_the_next_write_of(twin, Rollout, lambda: dies_at_once(twin))
+    assert apply.go_on(twin.on)
+    assert rollout(twin).due
+    sweep(twin)
+    assert limits_of(twin) == FOLLOWS
+
+
+def test_a_rollout_that_goes_on_forgets_no_setback(twin: Twin) -> None:
+    """Otherwise units that cannot be made would be tried again each time that the sweep looks at the site."""
+    apply.apply(twin.on, "ada", SECOND, "site.toml")
+    pool = apply.find(twin.on, "target/linux")
+    twin.store.commit([Replace(pool, prewarm.failed(pool, "no such image", twin.world.now()))])
+    assert apply.go_on(twin.on)
+    assert apply.find(twin.on, "target/linux").setback
 
 
 def test_a_request_whose_time_is_over_says_so_and_the_sweep_goes_on(
@@ -277,6 +313,17 @@ def test_a_site_whose_pool_has_too_many_slots_is_refused_as_a_whole(
     (fault,) = refused.value.faults
     assert fault.where == "resources.bench"
     assert told in fault.message
+
+
+def test_the_names_of_a_pools_slots_may_take_all_the_room_that_there_is(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len('[["b0", "b1"], {}]')
+    monkeypatch.setattr(limits, "ROW_BYTES", size)
+    assert apply.check(twin.on, named(2, 1, 2), "site.toml")
+    monkeypatch.setattr(limits, "ROW_BYTES", size - 1)
+    with pytest.raises(Refused):
+        apply.check(twin.on, named(2, 1, 2), "site.toml")
 
 
 def test_a_site_in_force_that_has_too_many_slots_goes_on(twin: Twin) -> None:

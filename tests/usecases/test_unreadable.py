@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.cooldowns import Budget, Cause, Obstacle, budget_key, cool_down_key, failure_key
 from penstock.domain.jobs.jobs import Outcome, State, job_key
 from penstock.domain.pools.pools import Pool, pool_key
@@ -69,6 +70,8 @@ def test_a_site_is_applied_to_the_other_pools_and_says_to_which_not(two: Twin) -
     unread = "pool target/mac: its row cannot be read; it follows once it can be"
     assert unread in apply.apply(two.on, "root", text, "site.toml")
     assert (pool(two, "target/linux").limit, pool(two, "target/new").limit) == (2, 1)
+    assert apply.go_on(two.on)
+    assert sum(two.metrics.of(metrics.FAILED_NUDGES)) == 0, "that was told already"
     sweep(two, 61)
     two.store.unreadable.clear()
     assert pool(two, "target/mac").limit == 1

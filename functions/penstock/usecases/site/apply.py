@@ -100,7 +100,7 @@ def _size_faults(site: Site, path: str) -> Iterator[Fault]:
     """
     for name, shape in site.pools().items():
         kind, _, own = name.partition("/")
-        size = len(json.dumps([shape.names, shape.labels], ensure_ascii=False).encode()) if shape.names else 0
+        size = len(json.dumps([shape.names, shape.labels], ensure_ascii=False).encode())
         if len(shape.names or ()) > keys.MAX_SLOTS:
             text = f"its names make {len(shape.names or ())} slots; a pool may have {keys.MAX_SLOTS}"
         elif size > limits.ROW_BYTES:

@@ -335,6 +335,15 @@ def test_a_thing_that_got_another_slot_is_given_with_that() -> None:
     assert grants.cold_demand(found, stocks) == {BENCH: 3}
 
 
+def test_a_thing_that_lost_a_slot_is_given_with_those_that_are_left() -> None:
+    """QUEUE-1: its claim wants two slots, and the pool has one."""
+    mine = chooser("A", "name == b1", exclusive=True)
+    stocks = {BENCH: Stock(benches(names=("b1/1",), limit=1), [mine], [slot("b1/1")], had=())}
+    found = grants.pick(BENCH, stocks)
+    assert found
+    assert grants.cold_demand(found, stocks) == {BENCH: 1}
+
+
 def test_a_slot_that_the_site_took_out_is_no_room() -> None:
     """Of two kept slots of b1 one is not lent again: who takes the other harms who waits for b1."""
     waits, mine = chooser("A", "name == b1"), chooser("B", "rack == 1")
@@ -429,6 +438,10 @@ def test_fewer_are_picked_by_one_reading_where_many_choose_among_many(monkeypatc
     for weighed, most in ((1, 1), (100, 1), (499, 4), (500, 5), (5000, 7)):
         monkeypatch.setattr(grants, "WEIGHED", weighed)
         assert len(grants.picks(BENCH, stocks, 7)) == most
+
+
+def test_a_large_pool_in_which_nobody_chooses_does_not_lower_how_many_are_picked() -> None:
+    assert grants.most_picks({BENCH: Stock(pool(limit=grants.WEIGHED), [claim("A"), claim("B")])}, 7) == 7
 
 
 def test_who_chooses_waits_for_what_is_leaving_and_has_nothing_else_destroyed() -> None:

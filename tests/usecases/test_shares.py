@@ -122,8 +122,11 @@ def test_every_attempt_of_a_job_stands_by_the_same_turn(shared: Twin, ada: User)
 
 def test_a_repeated_submit_is_counted_once(shared: Twin, ada: User) -> None:
     ask = SubmitJob(SCRIPT)
-    assert jobs_submit.submit(shared.on, ada, ask, "k") == jobs_submit.submit(shared.on, ada, ask, "k")
+    first = jobs_submit.submit(shared.on, ada, ask, "k")
+    counted = use(shared, "ada")
+    assert jobs_submit.submit(shared.on, ada, ask, "k") == first
     assert seconds(shared, "ada") == UNKNOWN_SECONDS
+    assert use(shared, "ada") == counted, "its row is not written again"
 
 
 def with_limit(twin: Twin, jobs: int) -> None:

@@ -261,6 +261,15 @@ def test_the_services_own_jobs_wait_for_nobody(small: Twin, ada: User) -> None:
     assert job_of(small, canary).state is State.ACQUIRING
 
 
+def test_the_end_of_a_job_that_took_no_room_wakes_nobody(
+    small: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = jobs_submit.submit(small.on, ada, SubmitJob(SCRIPT), None, canary="target/default")
+    monkeypatch.setattr(backlogs, "wake", lambda *_: pytest.fail("it makes way for nobody"))
+    run_to_end(small, canary)
+    assert job_of(small, canary).is_settled
+
+
 def test_the_same_request_again_is_the_job_that_waits(small: Twin, ada: User) -> None:
     for _ in range(2):
         submit(small, ada)

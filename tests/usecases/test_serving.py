@@ -367,6 +367,25 @@ def test_another_unit_makes_room_for_one_that_cannot_be_destroyed(
     assert gone == (["r-2"] if tries >= serving.FAILED else [])
 
 
+def test_a_unit_that_is_not_made_yet_makes_room_however_often_that_failed(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """QUEUE-1: it goes like any other that is kept. Only one that is leaving already may fail to go."""
+    mine, quota = "resource/c", "quota/q"
+    both = {"pools": (mine, quota), "takes": ({mine: 1, quota: 1},), "line": "c"}
+    for row in (
+        Pool(name=mine, limit=1), Slot(pool=mine, name="1", state=SlotState.FREE), claim("A", pool=mine, **both),
+        Pool(name=quota, limit=1, used=1, is_amount=True), claim("A", pool=quota, **both),
+        Slot(pool=quota, name="r-1", state=SlotState.IDLE, unit="r-1"),
+        unit(id="r-1", state=UnitState.CREATING, tries=serving.FAILED),
+    ):  # fmt: skip
+        twin.store.rows[row.key] = replace(row, version=1)
+    gone: list[str] = []
+    monkeypatch.setattr(retire, "retire", lambda on, unit, why: [gone.append(unit), True][1])
+    serving.evict(twin.on, mine, scheduler.read_stocks(twin.on, mine))
+    assert gone == ["r-1"]
+
+
 def test_those_who_overtake_are_alone_in_their_commit() -> None:
     other = claim("B")
     assert serving.Turn(Pick({other.pool: claim("A")}, [other]), None, [WAITS]).is_alone

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import cast
 
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
@@ -214,11 +215,11 @@ def _grant(on: System, batch: Sequence[Turn], hand: Allocator, stocks: Mapping[s
     granted = [_granted(on, turn, hand) for turn in batch]
     changes = [change for turn, (leases, _) in zip(batch, granted, strict=True) for change in (*_passed(turn), *leases)]
     changes += [*owner, *hand.changes()]
-    if len(changes) > limits.TRANSACTION_ITEMS and len(batch) == 1:
+    has_room = len(changes) <= limits.TRANSACTION_ITEMS  # those that are too many together are granted one by one
+    if not has_room and len(batch) == 1:
         privileges.end_waiting(on, first.claim.job, _too_many(first.claim, len(changes)))
         on.store.commit(_dropped(first))
         return False
-    has_room = len(changes) <= limits.TRANSACTION_ITEMS  # those that are too many together are granted one by one
     if not has_room or not all(units for _, units in granted) or not on.store.commit(changes):
         return False
     hand.committed()
@@ -312,9 +313,9 @@ def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
 
 def _going_or_kept(on: System, idle: Mapping[str, Sequence[Slot]]) -> dict[str, list[Slot]]:
     """Idle slots without those of units that do not go: others make room in their place. [QUEUE-1]"""
-    leaving = dict.fromkeys(slot.unit for slots in idle.values() for slot in slots if slot.leaving and slot.unit)
-    rows = rows_at(on, [unit_key(unit) for unit in leaving]).values()
-    stays = {row.id for row in rows if isinstance(row, Unit) and row.step.tries >= FAILED}
+    leaving = dict.fromkeys(str(slot.unit) for slots in idle.values() for slot in slots if slot.leaving)
+    rows = cast("Iterable[Unit]", rows_at(on, [unit_key(unit) for unit in leaving]).values())
+    stays = {row.id for row in rows if row.step.tries >= FAILED}
     return {name: [slot for slot in slots if slot.unit not in stays] for name, slots in idle.items()}
 
 

@@ -390,6 +390,19 @@ def test_a_host_ends_a_worker_whose_agent_hangs(twin: Twin, ada: User) -> None:
     assert states(twin)["bench-7"] == "free"
 
 
+def test_a_host_whose_worker_is_at_work_asks_no_more_often_after_a_lease(twin: Twin, ada: User) -> None:
+    job = order(twin, ada)
+    bench = Bench(twin)
+    bench.ask()
+    bench.ask()
+    assert bench.hello() == job
+    for _ in range(5):
+        sweep(twin, 40)
+        bench.beat(job)
+        assert bench.ask() == HostInstruction("wait", Limits().heartbeat, LEASE, bench.worker)
+    assert twin.world.now() > worker_of(twin, job).since + timedelta(seconds=LEASE)
+
+
 def test_not_one_that_an_operator_holds(twin: Twin, ada: User, root: User) -> None:
     """UNIT-3: also if its agent hangs."""
     job = order(twin, ada, retries=0)

@@ -94,8 +94,7 @@ def _is_hung(on: System, unit: Unit, bounds: Limits) -> bool:
     """Whether a worker's agent still lives that should have ended itself, a lease after it lost its job: then its host
     ends it. A job that may become root can stop it. [UNIT-1]
     """
-    is_over = unit.state is UnitState.DIRTY and unit.cleaning.begun is not None
-    return is_over and on.world.now() >= unit.since + timedelta(seconds=bounds.lease)
+    return unit.cleaning.begun is not None and on.world.now() >= unit.since + timedelta(seconds=bounds.lease)
 
 
 def _without_work(on: System, host: Host, part: int, bounds: Limits) -> HostInstruction:

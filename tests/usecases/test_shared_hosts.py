@@ -14,7 +14,7 @@ from penstock.domain.units.power import PowerOrder
 from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
-from penstock.kernel.rows import Create, Replace
+from penstock.kernel.rows import Create, Replace, Row
 from penstock.testing.site import site_toml
 from penstock.testing.twin import START, Twin
 from penstock.usecases.jobs import cancel, jobs
@@ -488,8 +488,13 @@ def test_a_host_that_the_site_took_out_hears_of_its_parts_until_they_are_clean(t
     assert refused.value.status == 404
 
 
-def test_a_host_that_moves_takes_the_parts_along_that_its_last_target_makes_meanwhile(twin: Twin) -> None:
-    """SLOT-1: they would stay free in a pool that it serves no more, and a job that gets one would never start."""
+@pytest.mark.parametrize("read", [Pool, PowerOrder])
+def test_a_host_that_moves_takes_the_parts_along_that_its_last_target_makes_meanwhile(
+    twin: Twin, read: type[Row]
+) -> None:
+    """SLOT-1: they would stay free in a pool that it serves no more, and a job that gets one would never start. They
+    are made before the host's call reads the pool, or after it has read all slots.
+    """
     lab_and_rack = {"lab": {**SHARED, "names": ["bench-8"]}, "rack": {**SHARED, "names": ["bench-7"]}}
     made = Slot(pool="target/lab", name="bench-7/5", state=SlotState.FREE)
 
@@ -501,7 +506,7 @@ def test_a_host_that_moves_takes_the_parts_along_that_its_last_target_makes_mean
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(twin, "run", lambda: None)
         apply(twin, site_toml(factories={"lab": {"driver": "hosts", "image": IMAGE}}, targets=lab_and_rack))
-        before_the_next_get(twin, PowerOrder, grow)
+        before_the_next_get(twin, read, grow)
         Bench(twin).ask()
     assert host_of(twin).pool == "target/rack"
     assert {state for name, state in states(twin).items() if name.startswith("bench-7/")} == {"off"}

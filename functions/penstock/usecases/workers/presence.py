@@ -76,8 +76,7 @@ def _check_in_changes(
         _refuse_second_agent(on, was, now, lease)
     if session.is_leaving:
         return [], (was, [])
-    last = on.store.get(pool_key(was.pool), Pool) if session.pool not in (None, was.pool) else None
-    pool, moved = _served_pool(on, was, session.pool)
+    pool, last, moved = _served_pool(on, was, session.pool)
     if is_known and was.away is None and pool == was.pool:
         heard = hosts.renew(was, now, lease)
         return ([Replace(was, heard)] if heard != was else []), (heard, [])
@@ -100,9 +99,7 @@ def _arrival(on: System, order: PowerOrder | None) -> Sequence[Change]:
 
 
 def _make_due(on: System, names: Sequence[str], last: Pool | None = None) -> list[Change]:
-    """The changes that make pools due for a resize. `last` was read before the slots with which a host leaves it: who
-    makes more of them meanwhile writes it. [SLOT-1]
-    """
+    """The changes that make pools due for a resize. `last` was read earlier."""
     found = [last if last and name == last.name else on.store.get(pool_key(name), Pool) for name in names]
     return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 
@@ -130,15 +127,20 @@ def _may_be_working(unit: Unit, now: datetime, lease: timedelta) -> bool:
     return any(end > now for end in ends)
 
 
-def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, list[Change]]:
-    """The pool that a host serves: the site's choice, once all its slots in the last pool are free. [SLOT-1]"""
+def _served_pool(on: System, host: Host, wanted: str | None) -> tuple[str, Pool | None, list[Change]]:
+    """The pool that a host serves: the site's choice, once all its slots in the last pool are free. [SLOT-1]
+
+    A move needs the last pool's row, read before its slots, and their changes: who makes more slots writes the row.
+    """
     if wanted is None or wanted == host.pool:
-        return host.pool, []
+        return host.pool, None, []
+    last = on.store.get(pool_key(host.pool), Pool)
     states = (SlotState.FREE, SlotState.AWAY, SlotState.OFF)
     free = {slot.name: slot for state in states for slot in _slots(on, host, state)}  # one may move between two reads
     if len(free) < _count_names(on, host):
-        return host.pool, []
-    return wanted, [change for slot in free.values() for change in pools.move(slot, replace(slot, state=SlotState.OFF))]
+        return host.pool, None, []
+    moved = [change for slot in free.values() for change in pools.move(slot, replace(slot, state=SlotState.OFF))]
+    return wanted, last, moved
 
 
 def _slots(on: System, host: Host, state: SlotState) -> list[Slot]:

@@ -189,6 +189,17 @@ def test_one_that_only_its_agent_can_clean_is_switched_on_for_who_waits_for_its_
     assert bench.hello() == job
 
 
+def test_so_it_is_at_once_and_not_only_when_its_driver_is_asked_whether_it_is_clean(benches: FaultyBenches) -> None:
+    """QUEUE-1: that may be in 15 minutes."""
+    twin, _ = to_be_cleaned(benches)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(power, "switch_on_to_clean", lambda *told: None)
+        after(twin, 60, times=6)
+        assert host_of(twin).away
+        waits_for(twin, "new")
+    assert posts(benches) == ["bench-7/on"]
+
+
 def test_one_whose_agent_is_cleaning_up_is_not_switched_on_for_who_waits_for_its_next_target(
     benches: FaultyBenches,
 ) -> None:

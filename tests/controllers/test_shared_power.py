@@ -11,7 +11,7 @@ import pytest
 from penstock.domain.jobs.jobs import State
 from penstock.domain.pools.pools import pool_key
 from penstock.domain.units.hosts import host_key
-from penstock.domain.units.power import power_key
+from penstock.domain.units.power import PowerOrder, power_key
 from penstock.domain.units.units import Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Key
@@ -328,17 +328,23 @@ def reads(twin: Twin, patch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
     return held, units
 
 
+@pytest.mark.parametrize("missed", [None, 0, 1])
 def test_hosts_that_nobody_shares_are_not_asked_who_has_them(
-    benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch
+    benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch, missed: int | None
 ) -> None:
+    """Unless one did not come when it was switched on the last time: the next order may cost it its power."""
     twin = site(benches)
+    if missed is not None:
+        was = PowerOrder(host="bench-7", is_on=True, since=START, missed=missed, version=1)
+        twin.store.rows[was.key] = was
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(power, "switch_on", lambda *told: None)
         submit(twin, ADA, target="lab")
         twin.run()
     held, units = reads(twin, monkeypatch)
     power.switch_on(twin.on, "target/lab", scheduler.read_stocks(twin.on, "target/lab"))
-    assert (held, units, order_of(twin).serial) == ([], [], 1)
+    assert (held, units) == (["held#"] if missed else [], [])
+    assert order_of(twin, "bench-8" if missed else "bench-7").serial == 1, "others are tried before one that failed"
 
 
 def test_nor_is_anybody_while_all_hosts_are_there(benches: FaultyBenches, monkeypatch: pytest.MonkeyPatch) -> None:

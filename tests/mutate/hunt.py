@@ -231,6 +231,6 @@ def session(paths: Iterable[str], processes: int, hunt: Callable[[Hunter], None]
 
 def folders() -> Iterator[str]:
     """Where the tests are that run what is mutated, in this process, fast; not those whose subject is another test."""
-    names = ("domain", "usecases", "contracts", "functions", "stored", "adapters", "github", "attacks")
+    names = ("domain", "usecases", "controllers", "contracts", "functions", "stored", "adapters", "github", "attacks")
     yield from (f"tests/{name}" for name in names)
     yield from ("tests/model/test_traces.py", "tests/simulation/test_found.py", "tests/simulation/test_simulation.py")

@@ -27,12 +27,18 @@ def destroyed_before_it_is_written(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(advance.units, "end_lease", end_lease)
 
 
-@pytest.mark.parametrize(("plant", "first"), [(the_sweep_forgets_holds, 12), (destroyed_before_it_is_written, 139)])
+HOSTS = ("UNIT-1", "QUEUE-3", "JOB-1")
+"""What the second plant also breaks: a host does not learn either that its worker's cleaning has begun, and waits."""
+
+
+@pytest.mark.parametrize(
+    ("plant", "first", "blind"), [(the_sweep_forgets_holds, 12, ()), (destroyed_before_it_is_written, 228, HOSTS)]
+)
 def test_a_planted_bug_is_found(
-    plant: Callable[[pytest.MonkeyPatch], None], first: int, monkeypatch: pytest.MonkeyPatch
+    plant: Callable[[pytest.MonkeyPatch], None], first: int, blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
-    told = found(first)
+    told = found(first, blind=blind)
     assert told is not None, "no seed found it"
     assert told.label == "UNIT-3", told.says
 

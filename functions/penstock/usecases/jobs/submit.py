@@ -400,7 +400,7 @@ def prepare(on: System, user: User, ask: SubmitJob, source: Provenance = NO_SOUR
     if file.hold_on_failure:
         holds.check(site, user, file.hold_on_failure)
     named = [each for each in _waits_for(file) if each.name in (ask.dependencies or {})]
-    priors = prerequisites.priors(on, user, named)
+    priors = prerequisites.priors(on, user, named) if named else {}
     job, spec = _job_rows(on, user, ask, file, target, needs, site)
     job = replace(job, request=replace(job.request, chosen=chosen))
     check_fits(job, spec)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Outcome, State
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.pools.stops import Stop, stop_key
@@ -17,6 +18,7 @@ from penstock.domain.users.audit import Entry, Wanted
 from penstock.domain.users.users import User
 from penstock.kernel.errors import Refused
 from penstock.kernel.rows import Create, Key, Row
+from penstock.system import System
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
@@ -250,6 +252,51 @@ def test_a_drain_of_more_units_than_can_be_read_in_one_call_ends(twin: Twin, mon
     assert calls > 1
     assert [unit.drain is not None for unit in units_of(twin)] == [True] * 120
     assert stop_of(twin, "well/locks").is_spread
+
+
+def each_drain_fails_of(monkeypatch: pytest.MonkeyPatch, *numbers: int) -> None:
+    """Some units cannot be drained."""
+    drain = maintenance.drain_with_maker
+
+    def faulty(on: System, unit: Unit, *given: Any) -> None:
+        assert int(unit.id[2:]) not in numbers, "it is too large"
+        drain(on, unit, *given)
+
+    monkeypatch.setattr(maintenance, "drain_with_maker", faulty)
+
+
+def test_a_unit_that_cannot_be_drained_costs_only_itself(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is counted, and the drain stays due: also where a later call comes to the end."""
+    many_units(twin, 120)
+    with monkeypatch.context() as patch:
+        each_drain_fails_of(patch, 0, 119)
+        each_read_takes(twin, patch, 4)
+        stops.stop(twin.on, "root", "well/locks", "they are worn", drains=True)
+        message = {"stop": "well/locks"}
+        while message:
+            usecases_sweep.go_on(twin.on, message, twin.world.now() + timedelta(minutes=9))
+            message = next(iter(messages_of_a_stop(twin)), {})
+    assert sorted(int(unit.id[2:]) for unit in units_of(twin) if not unit.drain) == [0, 119]
+    assert not stop_of(twin, "well/locks").is_spread
+    assert sum(twin.metrics.of(metrics.FAILED_NUDGES)) == 3, "the first call, the one that begins anew, and the last"
+    sweep(twin, 121)
+    assert all(unit.drain for unit in units_of(twin))
+    assert stop_of(twin, "well/locks").is_spread
+
+
+def test_a_pool_that_cannot_be_stopped_costs_only_itself(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = stops._fit
+
+    def faulty(on: System, name: str, *given: Any) -> None:
+        assert name != "resource/bench", "it is too large"
+        fit(on, name, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stops, "_fit", faulty)
+        stops.stop(twin.on, "root", "site", "a move")
+    assert paused(twin) == ["target/linux", "target/mac"]
+    sweep(twin)
+    assert paused(twin) == ["resource/bench", "target/linux", "target/mac"]
 
 
 @pytest.mark.parametrize("again", ["lifted", "another reason"])

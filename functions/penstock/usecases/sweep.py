@@ -139,8 +139,8 @@ def go_on(on: System, message: Mapping[str, Any], until: datetime) -> int:
             waited_for = serve_pools(on, found, rows, end_of_time)
             series.record(on, found, rows, end_of_time)
             gauges.report_pools(on, current_site(on), found, waited_for, end_of_time)
-        case {"stop": str(scope), "version": int(version), "page": str(page)}:
-            _spread_stop(on, scope, stops.Reached(version, page))
+        case {"stop": str(scope), "version": int(version), "page": str(page), "failed": int(failed)}:
+            _spread_stop(on, scope, stops.Reached(version, page, failed))
         case {"stop": str(scope)}:
             _spread_stop(on, scope)
         case {"rollout": str()}:
@@ -213,7 +213,7 @@ def _spread_stop(on: System, scope: str, reached: stops.Reached | None = None) -
     """Bring pools to a stop; after a while, another call of the function goes on from there."""
     left = stops.spread(on, scope, reached)
     if left:
-        on.queues.sweep({"stop": scope, "version": left.version, "page": left.page})
+        on.queues.sweep({"stop": scope, "version": left.version, "page": left.page, "failed": left.failed})
 
 
 def _roll_out(on: System) -> None:

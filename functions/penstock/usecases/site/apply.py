@@ -206,7 +206,7 @@ class OngoingRollout:
                 return False
             with self.pools.step("bringing a pool to the site", pool=name):
                 self._fit(name, was, shape)
-        if not stops.follow_site(self.on, self.until):
+        if not stops.follow_site(self.on, self.until, self.pools):
             self.is_over = True
             return False
         self.changed += canaries.schedule_new(self.on, self.site)

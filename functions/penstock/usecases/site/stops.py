@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from penstock import listings
+from penstock.domain import metrics
 from penstock.domain.pools import stops
 from penstock.domain.pools.pools import Pool, pool_key
 from penstock.domain.pools.stops import AGAIN, WHOLE_SITE, ByHand, Stop, stop_key
@@ -25,6 +26,7 @@ from penstock.kernel.errors import not_found
 from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Check, Create, Delete, Replace
 from penstock.system import System, current_site, transact
+from penstock.usecases.isolation import Isolation
 from penstock.usecases.units import listing, maintenance
 from penstock.usecases.users import audit
 
@@ -93,66 +95,73 @@ def _words(scope: str) -> str:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far pools and units are brought to a stop: the version of its row, and the page of units that is next.
+    """How far pools and units are brought to a stop: the version of its row, the page of units that is next, and how
+    many failed before it.
 
     The page is empty while pools are left: those that carry the stop are passed by.
     """
 
     version: int
-    page: str
+    page: str = ""
+    failed: int = 0
 
 
 def spread(on: System, scope: str, reached: Reached | None = None) -> Reached | None:
     """Bring all pools, and what is to be drained, to what a stop's row says. Doing so again changes nothing.
 
     Returns how far that came when its time, WITHIN, was over, for another call to go on from there; or None if nothing
-    is left to do.
+    is left to do. A pool or a unit that fails costs only itself: the stop stays due, and the sweep begins anew.
     """
     row = on.store.get(stop_key(scope), Stop)
     if row is None or (reached and reached.version != row.version):
         return None  # who wrote the row since has pools and units brought to it from the beginning
-    page = _bring(on, row, reached.page if reached else "", on.world.now() + WITHIN)
+    before, rows = reached or Reached(row.version), Isolation()
+    page = _bring(on, row, before.page, on.world.now() + WITHIN, rows)
+    failed = before.failed + rows.failed
+    if rows.failed:
+        on.metrics.add(metrics.FAILED_NUDGES, rows.failed)
     if page is not None:
-        return Reached(row.version, page)
-    if not listings.unreadable(on, "pools", _pools(on)):  # else it stays due: what such a pool carries is not known
+        return Reached(row.version, page, failed)
+    if not failed and not listings.unreadable(on, "pools", _pools(on)):  # what such a pool carries is not known
         _done(on, row)
     return None
 
 
-def _bring(on: System, row: Stop, page: str, until: datetime) -> str | None:
+def _bring(on: System, row: Stop, page: str, until: datetime, rows: Isolation) -> str | None:
     """Bring the pools, then the units from a page on. Returns the page to go on with; None if all are brought."""
-    if not page and not _spread_to_pools(on, row, _pools(on), until):
+    if not page and not _spread_to_pools(on, row, _pools(on), until, rows):
         return ""
-    return _drain_units(on, row, page or listing.FIRST, until)
+    return _drain_units(on, row, page or listing.FIRST, until, rows)
 
 
-def follow_site(on: System, until: datetime) -> bool:
+def follow_site(on: System, until: datetime, rows: Isolation) -> bool:
     """Bring the pools that have another factory or well now to all stops. Returns False if the time was over."""
     pools = list(_pools(on))
-    return all([_follow(on, row, pools, until) for row in list_stops(on)])
+    return all([_follow(on, row, pools, until, rows) for row in list_stops(on)])
 
 
-def _follow(on: System, row: Stop, pools: Sequence[Pool], until: datetime) -> bool:
+def _follow(on: System, row: Stop, pools: Sequence[Pool], until: datetime, rows: Isolation) -> bool:
     """Units may have been made before such a pool carries the stop: what is drained is drained anew, by the sweep."""
     meant = current_site(on).pools_of(row.scope)
     if row.drains and any(_carrying(pool, row, meant) != pool for pool in pools):
         on.store.commit([Replace(row, replace(row, is_spread=False, due=on.world.now() + STEP_WITHIN))])
         row = on.store.get(row.key, Stop) or row
-    return _spread_to_pools(on, row, pools, until)
+    return _spread_to_pools(on, row, pools, until, rows)
 
 
 def _pools(on: System) -> Iterable[Pool]:
     return listings.every(on, "pools", Pool)
 
 
-def _spread_to_pools(on: System, row: Stop, pools: Iterable[Pool], until: datetime) -> bool:
-    """Whether all these pools carry the stop now, or carry it no more."""
+def _spread_to_pools(on: System, row: Stop, pools: Iterable[Pool], until: datetime, rows: Isolation) -> bool:
+    """Whether all these pools carry the stop now, or carry it no more, but for those that failed."""
     meant = current_site(on).pools_of(row.scope)
     for pool in pools:
         if on.world.now() >= until:
             return False
         if _carrying(pool, row, meant) != pool:
-            _fit(on, pool.name, row, meant)
+            with rows.step("bringing a pool to a stop", pool=pool.name, stop=row.scope):
+                _fit(on, pool.name, row, meant)
     return True
 
 
@@ -182,7 +191,7 @@ def _fit(on: System, name: str, row: Stop, meant: Collection[str]) -> None:
         on.queues.serve([name], name)
 
 
-def _drain_units(on: System, row: Stop, page: str, until: datetime) -> str | None:
+def _drain_units(on: System, row: Stop, page: str, until: datetime, rows: Isolation) -> str | None:
     """Drain what a factory or well has from a page on, one unit at least of those of its kind.
 
     Returns the page to go on with; None if all of it will go.
@@ -193,7 +202,8 @@ def _drain_units(on: System, row: Stop, page: str, until: datetime) -> str | Non
     kind = UnitKind.WORKER if sort == "factory" else UnitKind.RESOURCE
     for unit, behind in listing.every_from(on, kind, page):
         if unit.maker == name and not unit.drain:
-            maintenance.drain_with_maker(on, unit, row.wish.by, row.wish.reason)
+            with rows.step("draining a unit", unit=unit.id, stop=row.scope):
+                maintenance.drain_with_maker(on, unit, row.wish.by, row.wish.reason)
         if on.world.now() >= until:
             return behind
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
 from penstock.domain.pools import grants, matching
@@ -48,11 +48,13 @@ def _is_told_to_wait(reply: object) -> bool:
 
 
 class Swallowed(logging.Handler):
-    """Errors that a sweep logs before it continues. A lost race is allowed, any other error is a bug."""
+    """Errors of single steps that a handler logs before it continues. A service that refuses, or a lost race, is
+    allowed, and may have lost a hint; any other error is a bug.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, harm: Callable[[], None]) -> None:
         super().__init__()
-        self.found = ""
+        self.found, self._harm = "", harm
         for log in (isolation.log, reconcile.log, quarantine.log, expire.log, owners.log, sweep.log):
             log.handlers[:] = [self]
             logging.getLogger(log.name).propagate = False
@@ -62,6 +64,8 @@ class Swallowed(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         if error and not isinstance(error, PenstockError):
             self.found = f"{type(error).__name__}: {error}"
+        elif error and record.name == isolation.log.name:
+            self._harm()
 
 
 class Promises:
@@ -74,7 +78,7 @@ class Promises:
         self._is_watched = watched
         self.facts = Facts()
         self._called: set[str] = set()
-        self._swallowed = Swallowed()
+        self._swallowed = Swallowed(engine.harm)
         engine.outside.before_create = self._creates
         engine.outside.before_clean = self._cleans
         engine.outside.before_destroy = self._destroys

@@ -51,15 +51,15 @@ def surplus(pool: Pool, slots: Iterable[Slot]) -> list[Slot]:
 
 
 def in_transition(pool: Pool, slots: Iterable[Slot]) -> set[str]:
-    """The hosts of which somebody has a slot from before: all of a host that jobs share now, or a part of one that they
-    share no longer. A host runs jobs in one of the two ways at a time. [JOB-2]
+    """The hosts of which somebody has a slot of the last division: all of a host that jobs share now, or a part of one
+    that they share no longer. A host runs jobs in one of the two ways at a time. [JOB-2]
     """
-    return {slot.thing for slot in slots if _is_had(slot) and pool.is_from_before(slot)}
+    return {slot.thing for slot in slots if _is_had(slot) and pool.is_of_last_division(slot)}
 
 
 def after_transition(pool: Pool, gone: Slot, had: Iterable[Slot]) -> list[Slot]:
-    """The slots that a host has, free, once a slot of it from before is gone; none while somebody has another."""
-    if not pool.is_from_before(gone) or gone.thing in in_transition(pool, had):
+    """The slots that a host has, free, once a slot of its last division is gone; none while somebody has another."""
+    if not pool.is_of_last_division(gone) or gone.thing in in_transition(pool, had):
         return []
     names = (pool.names or ())[: pool.limit]
     return [Slot(pool=pool.name, name=name, state=SlotState.FREE) for name in names if thing_of(name) == gone.thing]

@@ -133,7 +133,7 @@ class Pool(Row):
         """
         return self.over and self.names is None and not self.is_amount
 
-    def is_from_before(self, slot: Slot) -> bool:
+    def is_of_last_division(self, slot: Slot) -> bool:
         """Whether a slot of a host is a part although jobs share it no longer, or all of it although they do."""
         return self.hosts and (slot.name != slot.thing) is not (self.share is not None)
 

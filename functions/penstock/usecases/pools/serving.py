@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import cast
 
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
@@ -314,8 +313,8 @@ def evict(on: System, pool_name: str, stocks: Mapping[str, Stock]) -> None:
 def _going_or_kept(on: System, idle: Mapping[str, Sequence[Slot]]) -> dict[str, list[Slot]]:
     """Idle slots without those of units that do not go: others make room in their place. [QUEUE-1]"""
     leaving = dict.fromkeys(str(slot.unit) for slots in idle.values() for slot in slots if slot.leaving)
-    rows = cast("Iterable[Unit]", rows_at(on, [unit_key(unit) for unit in leaving]).values())
-    stays = {row.id for row in rows if row.step.tries >= FAILED}
+    rows = rows_at(on, [unit_key(unit) for unit in leaving]).values()
+    stays = {row.id for row in rows if isinstance(row, Unit) and row.step.tries >= FAILED}
     return {name: [slot for slot in slots if slot.unit not in stays] for name, slots in idle.items()}
 
 

@@ -211,7 +211,7 @@ def _to_pool(on: System, unit: Unit, name: str, slots: list[Slot]) -> list[Chang
     if pool is None:
         return back
     learned = _count_broken(pool, unit, slots)
-    is_awaited = any(pool.is_from_before(slot) for slot in slots)
+    is_awaited = any(pool.is_of_last_division(slot) for slot in slots)
     if pool.is_above_limit or is_awaited:  # a resize sees whether it still is
         learned = replace(learned, due=on.world.now())
     if pool.is_amount:

@@ -99,7 +99,9 @@ def _arrival(on: System, order: PowerOrder | None) -> Sequence[Change]:
 
 
 def _make_due(on: System, names: Sequence[str], last: Pool | None = None) -> list[Change]:
-    """The changes that make pools due for a resize. `last` was read earlier."""
+    """The changes that make pools due for a resize: it withdraws the slots of a host that is away, and gives back those
+    of one that came. `last` was read earlier.
+    """
     found = [last if last and name == last.name else on.store.get(pool_key(name), Pool) for name in names]
     return [Replace(pool, replace(pool, due=on.world.now() + STEP_WITHIN)) for pool in found if pool]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from penstock.domain.github.commits import MAX_TRIES
 from penstock.domain.github.deliveries import Delivery
 from penstock.kernel.rows import Replace
+from penstock.usecases.github import webhook
 from tests.github.conftest import app_key, rig
 from tests.github.payloads import check_run, pull_request, push
 from tests.github.rig import A, Rig, job
@@ -65,6 +66,28 @@ def test_a_press_that_was_given_up_counts_when_it_comes_again(rig: Rig) -> None:
     assert rig.hook("check_run", press, id="two", again=True) == "stored"
     rig.twin.run()
     assert rig.delivery("two").outcome == "approved by ada"
+
+
+def test_a_press_that_two_functions_processed_led_to_what_the_first_says(rig: Rig) -> None:
+    """The second finds nothing left to approve: that is no press of which nothing came."""
+    rig.say("pull_request", pull_request(A))
+    press = check_run(rig.fake.shown("penstock"), "ada", "approve")
+    assert rig.hook("check_run", press, id="one", again=True) == "stored"
+    read = rig.delivery("one")
+    rig.twin.run()
+    webhook.record(rig.on, read, "ignored: there is nothing to approve")
+    assert rig.delivery("one").outcome == "approved by ada"
+    assert rig.hook("check_run", press, id="two", again=True) == "known"
+
+
+def test_a_press_that_is_processed_late_forgets_no_later_one(rig: Rig) -> None:
+    rig.say("pull_request", pull_request(A))
+    press = check_run(rig.fake.shown("penstock"), "carl", "approve")
+    assert rig.hook("check_run", press, id="one", again=True) == "stored"
+    rig.twin.run()
+    assert rig.hook("check_run", press, id="two", again=True) == "stored"
+    webhook.record(rig.on, rig.delivery("one"), "ignored: carl may not write to oxide/hubris")
+    assert rig.hook("check_run", press, id="three", again=True) == "known"
 
 
 def test_a_push_of_which_nothing_came_is_still_known(rig: Rig) -> None:

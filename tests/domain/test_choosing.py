@@ -469,8 +469,19 @@ def test_whoever_would_rather_have_another_thing_waits_for_what_is_leaving(
     rather = Stock(benches(), [wanted], [], [*warm, *(replace(each, leaving=False) for each in going)], had=())
     ((unit,),) = [grants.units_to_evict(BENCH, {BENCH: rather})[1]]
     assert unit.startswith("r-b2")
+    idle = [replace(each, state=SlotState.IDLE) for each in warm]
+    assert grants.units_to_evict(BENCH, {BENCH: replace(stock, warm=[], idle=[*idle, *going])}) == (BENCH, [])
     gone = replace(stock, idle=[replace(each, withdrawn=True) for each in going])
     assert grants.units_to_evict(BENCH, {BENCH: gone})[1] == [f"r-{kept[0]}"]
+
+
+def test_a_whole_thing_that_is_leaving_is_waited_for() -> None:
+    """What is leaving counts as gone: nobody has a part of that thing any more, and no other is emptied for it."""
+    warm = [slot(name, unit=f"r-{name}", since=NOW) for name in ("b1/1", "b1/2")]
+    going = [slot(name, SlotState.IDLE, unit=f"r-{name}", leaving=True) for name in ("b2/1", "b2/2")]
+    wanted = chooser("A", "rack == 1", exclusive=True)
+    stock = Stock(benches(), [wanted], [], warm, going, had=())
+    assert grants.units_to_evict(BENCH, {BENCH: stock}) == (BENCH, [])
 
 
 def test_a_lease_takes_what_was_chosen_for_it_and_nobody_gets_it_twice() -> None:

@@ -93,6 +93,18 @@ def test_a_host_that_is_shared_no_longer_is_granted_once_all_its_parts_are_free(
     assert Bench(twin).run() == waits
 
 
+def test_a_host_of_one_division_asks_for_no_resize_when_it_is_given_back(ada: User) -> None:
+    """That would be a message, and its reads, for each job of each host."""
+    twin, bench, first = at_work(site(), ada)
+    bench.report(first)
+    asked: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.queues, "schedule", asked.append)
+        bench.clean()
+    assert states(twin) == {"bench-7": "free"}
+    assert asked == []
+
+
 def test_the_sweep_makes_its_slots_if_the_message_is_lost(ada: User) -> None:
     """QUEUE-1"""
     twin, bench, first = at_work(site(), ada)

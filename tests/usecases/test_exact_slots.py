@@ -188,3 +188,13 @@ def test_how_long_a_worker_that_is_kept_was_leased_is_recorded_for_its_pool(ada:
     worker_at_rest(made, ada)
     found = hold_times(made, "target/linux")
     assert found.version
+
+
+def test_the_row_of_a_pool_of_which_nothing_was_learned_is_not_written(twin: Twin, ada: User) -> None:
+    """Whoever gives back at the same time is not refused for it. [QUEUE-1]"""
+    job = running(twin, ada, target="linux")
+    before = pool_row(twin, "target/linux")
+    finish(twin, job)
+    twin.run()
+    assert pool_row(twin, "target/linux") == before
+    assert at(twin, "target/linux", "held") == {}

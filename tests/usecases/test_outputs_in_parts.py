@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from penstock.domain.artifacts import volumes
-from penstock.domain.artifacts.artifacts import Artifact, artifact_key
+from penstock.domain.artifacts.artifacts import Artifact, ArtifactState, artifact_key
 from penstock.domain.artifacts.content import Content
 from penstock.domain.artifacts.volumes import PART_BYTES, WHOLE_BYTES
 from penstock.domain.commands import AgentFile, AgentParts, InputParts, NewInput
@@ -23,6 +23,7 @@ from penstock.usecases.workers import agents
 from penstock.usecases.workers.agents import Caller
 from tests.usecases.conftest import SITE
 from tests.usecases.inputs import digest
+from tests.usecases.races import before_the_next_commit
 from tests.usecases.steps import finish, hello, job_of, submit, sweep
 
 FIRST, LAST = b"a" * PART_BYTES, b"tail"
@@ -248,6 +249,17 @@ def test_an_upload_has_time_while_its_parts_are_requested(twin: Twin, who: Calle
     send(twin, leaves, FIRST, LAST)
     outputs.commit(twin.on, who.job, [told.id])
     assert outputs.find(twin.on, who.job, told.id)
+
+
+def test_an_upload_that_is_over_while_it_gets_more_time_stays_over(twin: Twin, who: Caller) -> None:
+    """Its parts are joined between the reading and the write: what is there does not become abandoned. [ART-1]"""
+    told = begin(twin, who)
+    twin.pass_time(7 * 3600)
+    send(twin, ask(twin, who, told.id, 1, *PARTS), FIRST, LAST)
+    twin.pass_time(7 * 3600)
+    before_the_next_commit(twin, lambda: outputs.commit(twin.on, who.job, [told.id]))
+    ask(twin, who, told.id, 1, *PARTS)
+    assert owners.find(twin.on, told.id).state is ArtifactState.CREATED
 
 
 def test_an_upload_that_just_began_is_not_written_again(twin: Twin, who: Caller) -> None:

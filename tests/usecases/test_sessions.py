@@ -12,6 +12,7 @@ from penstock.kernel.errors import Refused
 from penstock.testing.twin import Twin
 from penstock.usecases.users import audit, lifecycle, logins, sessions, tokens, users
 from penstock.usecases.users.tokens import Lasting, Wish
+from tests.usecases.exact import drop
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
 HOME = "198.51.100.7"
@@ -201,6 +202,13 @@ def test_a_session_signs_no_machine_in_for_ever(twin: Twin) -> None:
     for longer in ("never", 91 * 24 * 3600):
         assert refused(logins.approve, twin.on, who, code, Wish(lasts=longer)) == (422, "outlives-parent")
     assert lasts(given_by(twin, secret, Wish(lasts=90 * 24 * 3600))) == DEFAULT_LIFE
+
+
+def test_a_session_that_is_forgotten_while_it_ends_has_ended(twin: Twin) -> None:
+    secret, who = sessions.begin(twin.on, first(twin), "")
+    drop(twin, who.token)
+    assert tokens.end(twin.on, who.token) == who.token
+    assert not sessions.end(twin.on, secret)
 
 
 def test_what_a_session_gives_ends_with_the_token_that_it_comes_from(twin: Twin) -> None:

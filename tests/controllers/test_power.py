@@ -782,3 +782,17 @@ def test_an_operator_sees_it_and_a_jobs_log_never(benches: FaultyBenches) -> Non
     lines = told(twin, job)
     assert any("did not say hello" in line for line in lines), lines
     assert not any("secret" in line for line in lines)
+
+
+def test_another_host_is_switched_on_for_who_is_behind_the_one_that_got_the_last_free_one(
+    benches: FaultyBenches,
+) -> None:
+    """QUEUE-1: at once, not when the sweep comes."""
+    twin = site(benches)
+    Bench(twin).ask()
+    site_apply.pause(twin.on, "target/lab", paused=True)
+    for _ in range(2):
+        waits(twin)
+    site_apply.pause(twin.on, "target/lab", paused=False)
+    twin.run()
+    assert posts(benches) == ["bench-8/on"]

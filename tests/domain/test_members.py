@@ -46,6 +46,12 @@ def test_nobody_puts_a_job_by_hand_into_the_set_of_a_repositorys_commit(set: str
     assert (row is not None) == is_of_it
 
 
+def test_the_check_of_a_repositorys_commit_is_of_its_set() -> None:
+    row = member_of(job(owner="oxide:hubris", tags={"commit": SHA}, provenance=CHECKED), {})
+    assert row
+    assert row.set == SHA
+
+
 @pytest.mark.parametrize("id", ["3f2a91c07b44", "a" * 100, "A-b.c_d:e@f"])
 def test_an_id_can_stand_in_an_address(id: str) -> None:
     assert is_set_id(id)

@@ -235,6 +235,16 @@ def test_a_pool_that_two_create_is_what_became_of_the_first(twin: Twin) -> None:
     assert (found.limit, found.paused) == (4, True)
 
 
+def test_a_pool_of_a_site_that_is_in_force_no_longer_is_not_made(twin: Twin) -> None:
+    """Nor is it tried to write it: that would be refused until all tries are over."""
+    old = twin.store.get(SITE_KEY, SiteText)
+    site_apply.apply(twin.on, "ada", SITE + "# another\n", "site.toml")
+    before = twin.store.commits
+    assert not site_apply.set_pool(twin.on, "quota/new", Shape(3, None, True, None), of=old)
+    assert twin.store.commits == before
+    assert twin.store.get(pool_key("quota/new"), Pool) is None
+
+
 def test_pausing_twice_writes_once_and_asks_each_time_for_who_may_go_first_now(twin: Twin) -> None:
     for paused, commits, asked in ((True, 1, 1), (True, 0, 2), (False, 1, 3), (False, 0, 4)):
         before = twin.store.commits

@@ -115,6 +115,25 @@ def test_the_first_of_two_concurrent_comparisons_is_stored(twin: Twin, is_first:
     assert compared(twin).failures == 0
 
 
+def test_what_another_comparison_has_just_found_did_not_vanish(twin: Twin, ada: User) -> None:
+    """Whose comparison is stored acts upon it, and nobody upon what was found before. [JOB-1]"""
+    unit, hand = worker_of(twin, running(twin, ada)), twin.drivers.hand
+    twin.pass_time(3600)
+    remember(twin, seen=(unit.id,), missing={unit.id: comparison.Missing(twin.world.now() - timedelta(hours=1), 5)})
+    plain = hand.list
+
+    def meanwhile() -> Iterable[str]:
+        hand.list = plain  # type: ignore[method-assign]
+        twin.pass_time(comparison.COMPARE_EVERY.total_seconds())
+        compare_all(twin)
+        return []
+
+    hand.list = meanwhile  # type: ignore[method-assign]
+    before = worker_of(twin, unit.lease.job)
+    compare_all(twin)
+    assert worker_of(twin, unit.lease.job) == before
+
+
 def test_units_are_read_page_by_page_to_the_last(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listings, "PAGE", 2)
     unit = worker_of(twin, running(twin, ada))

@@ -157,6 +157,34 @@ def test_no_pool_is_written_as_a_site_says_that_was_replaced_just_before(twin: T
     assert limits_of(twin) == FOLLOWS
 
 
+def test_no_pool_is_made_that_only_a_site_has_that_was_replaced_just_before(twin: Twin) -> None:
+    before_the_next_write_of(twin, Pool, lambda: dies_at_once(twin), lambda pool: pool.name == "target/mac")
+    apply.apply(twin.on, "ada", text(7, 64, mac=9), "site.toml")
+    assert "target/mac" not in limits_of(twin)
+    sweep(twin)
+    assert limits_of(twin) == FOLLOWS
+
+
+def test_a_site_that_is_applied_while_the_sweep_looks_at_the_last_one_is_rolled_out(twin: Twin) -> None:
+    """Between its reading of the rollout and that of the site."""
+    after_the_next_commit(twin, die)
+    with pytest.raises(Died):
+        apply.apply(twin.on, "ada", text(7, 64), "site.toml")
+    get = twin.store.get
+
+    def reading(*given: Any) -> Any:
+        found = get(*given)
+        twin.store.get = get  # type: ignore[method-assign]
+        dies_at_once(twin)
+        return found
+
+    twin.store.get = reading  # type: ignore[method-assign, assignment]
+    apply.go_on(twin.on)
+    assert not rollout(twin).is_done
+    sweep(twin)
+    assert limits_of(twin) == FOLLOWS
+
+
 def test_a_rollout_that_begins_while_the_last_one_ends_goes_on(twin: Twin) -> None:
     apply.apply(twin.on, "ada", text(7, 64), "site.toml")
     before_the_next_write_of(twin, Rollout, lambda: dies_at_once(twin))

@@ -10,6 +10,7 @@ import pytest
 
 from penstock import listings
 from penstock.domain import metrics
+from penstock.domain.commands import SubmitJob
 from penstock.domain.jobs import admission
 from penstock.domain.jobs.jobs import Outcome
 from penstock.domain.pools.grants import WINDOW, rows_of_grant
@@ -25,9 +26,11 @@ from penstock.usecases import sweep
 from penstock.usecases.artifacts import expire
 from penstock.usecases.isolation import Isolation
 from penstock.usecases.jobs import settle
+from penstock.usecases.jobs import submit as jobs_submit
 from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import reconcile
+from penstock.usecases.users import privileges
 from tests.usecases.steps import finish, hello, job_of, run_to_end, submit
 
 MIDS = WINDOW - 1
@@ -171,6 +174,42 @@ def test_a_claim_is_granted_if_a_commit_has_just_room_for_it(
     monkeypatch.setattr(limits, "TRANSACTION_ITEMS", max(map(len, commits)) - less)
     twin.run()
     assert job_of(twin, job).is_settled is bool(less)
+
+
+def test_a_script_whose_row_would_be_too_big_is_refused(twin: Twin) -> None:
+    """As JSON a character that nobody can print takes six bytes, and a row is JSON."""
+    script = "#!/bin/sh\n" + "\x01" * (limits.ROW_BYTES // 6)
+    assert len(script) < limits.SCRIPT_BYTES
+    with pytest.raises(Refused, match="the job's script take") as refused:
+        jobs_submit.submit(twin.on, CAROL, SubmitJob(script), None)
+    assert (refused.value.status, refused.value.code) == (413, "job-too-big")
+
+
+@pytest.mark.usefixtures("by_flow")
+def test_a_job_that_no_commit_has_room_for_ends_also_if_the_function_dies_first(
+    twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JOB-1: its claim stays until it has ended, so that whoever serves next finds it."""
+    commits = written(twin)
+    run_to_end(twin, submit(twin, CAROL, resources=many("plain", 20)))
+    job = submit(twin, CAROL, resources=many("plain", 20))
+    monkeypatch.setattr(limits, "TRANSACTION_ITEMS", max(map(len, commits)) - 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(privileges, "end_waiting", die)
+        with pytest.raises(Died):
+            twin.run()
+    twin.queues.messages.clear()
+    sweep.sweep(twin.on)
+    twin.run()
+    assert job_of(twin, job).end.outcome is Outcome.FAILED
+
+
+class Died(BaseException):
+    """The function ends here."""
+
+
+def die(*_: object) -> None:
+    raise Died
 
 
 def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> None:

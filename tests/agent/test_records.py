@@ -50,9 +50,12 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def process(machine: Path, pid: int, name: str) -> None:
+ROOT, SET_USER_ID = "0\t0\t0\t0", "12346\t0\t0\t0"
+
+
+def process(machine: Path, pid: int, name: str, uids: str = ROOT) -> None:
     (machine / "proc" / str(pid)).mkdir()
-    (machine / "proc" / str(pid) / "comm").write_text(f"{name}\n")
+    (machine / "proc" / str(pid) / "status").write_text(f"Name:\t{name}\nState:\tS (sleeping)\nUid:\t{uids}\n")
 
 
 def test_dumps_and_journals_of_the_user_are_removed_and_those_of_others_stay(machine: Path) -> None:
@@ -74,7 +77,7 @@ def test_a_dump_that_is_being_stored_is_waited_for(machine: Path, monkeypatch: p
     process(machine, 4712, "sleep")
 
     def store(seconds: float) -> None:
-        (machine / "proc" / "4711" / "comm").unlink(missing_ok=True)
+        (machine / "proc" / "4711" / "status").unlink(missing_ok=True)
         (machine / "cores" / "core.late.12345.0123.99.1700000000000000.zst").touch()
         process(machine, 4713, "systemd-coredum")
 
@@ -87,6 +90,13 @@ def test_a_dump_that_is_stored_without_end_makes_the_machine_unclean(machine: Pa
     process(machine, 4711, "systemd-coredum")
     with pytest.raises(OSError, match=r"systemd-coredump \(processes \[4711\]\) is still storing"):
         records.remove_records(UIDS)
+
+
+@pytest.mark.parametrize("uids", ["12346\t12346\t12346\t12346", SET_USER_ID])
+def test_a_neighbours_process_that_is_called_so_is_not_waited_for(machine: Path, uids: str) -> None:
+    """Not even a program of root's under that name, which another job on a shared host started. [UNIT-1]"""
+    process(machine, 4711, "systemd-coredum", uids)
+    records.remove_records(UIDS)
 
 
 def test_journald_writes_what_it_was_sent_before_the_journal_is_removed(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from .account import Account
 from .keyrings import clear_keyrings
-from .machine import KILL_ROUNDS, PROC, ROUND_SECONDS, kill_each
+from .machine import KILL_ROUNDS, PROC, ROUND_SECONDS, kill_each, read_status
 from .records import remove_records
 from .removal import FOLDER, remove_entry, remove_tree, unmount_owned
 
@@ -85,8 +85,7 @@ def _processes(account: Account) -> Iterator[int]:
     for name in os.listdir(PROC) if os.path.isdir(PROC) else ():
         if name.isdigit():
             with contextlib.suppress(OSError):
-                lines = Path(PROC, name, "status").read_text(encoding="utf-8", errors="replace").splitlines()
-                known = dict(line.split(":", 1) for line in lines if ":" in line)
+                known = read_status(f"{PROC}/{name}")
                 ids = known.get("Uid", "").split()[:3]  # without the one for files, which the agent itself may borrow
                 if any(int(id) in uids for id in ids) and known.get("State", "").split()[:1] not in (["Z"], ["X"]):
                     yield int(name)

@@ -334,6 +334,12 @@ def _read(pid: str, name: str) -> bytes:
         return file.read()
 
 
+def read_status(folder: str) -> dict[str, str]:
+    """Return what a process's folder in /proc says of it: its `Name`, `State`, `Uid` and so on. Raises OSError."""
+    lines = Path(folder, "status").read_text(encoding="utf-8", errors="replace").splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
 def ancestry(pid: int, table: dict[int, Process]) -> list[int]:
     """Return a process and its ancestors."""
     line: list[int] = []

@@ -12,16 +12,16 @@ import re
 import subprocess
 import time
 from collections.abc import Container, Iterator
-from pathlib import Path
 
-from .machine import PROC, ROUND_SECONDS
+from .machine import PROC, ROUND_SECONDS, read_status
 
 CORES = "/var/lib/systemd/coredump"
 JOURNALS = ("/var/log/journal", "/run/log/journal")
 NAMES = re.compile(r"(?:\.#)?core\.[^.]*\.(?P<core>\d+)\..*|user-(?P<journal>\d+)(?:@.*)?\.journal~?")
 """`core.COMMAND.UID.…`, where systemd escapes dots in COMMAND; `user-UID.journal`, or after rotation `user-UID@…`."""
 
-STORER = b"systemd-coredum"  # the kernel cuts names of processes after 15 bytes
+STORER = "systemd-coredum"  # the kernel cuts names of processes after 15 bytes
+ROOTS = ["0"] * 4  # its real id, effective id, saved id and the one for files
 STORE_ROUNDS = 1200  # a minute: large dumps take long to compress
 JOURNAL_SOCKET = "/run/systemd/journal/socket"
 SYNC_SECONDS = 20.0
@@ -63,11 +63,15 @@ def _wait_for_dumps() -> None:
 
 
 def _storers() -> Iterator[int]:
-    """Yield the processes that store core dumps; none where there is no /proc."""
+    """Yield the processes that store core dumps; none where there is no /proc.
+
+    They are root's. Anybody may call a process so: with that, a job would keep its neighbours from becoming clean.
+    """
     for name in os.listdir(PROC) if os.path.isdir(PROC) else ():
         if name.isdigit():
             with contextlib.suppress(OSError):
-                if Path(PROC, name, "comm").read_bytes().strip() == STORER:
+                status = read_status(f"{PROC}/{name}")
+                if status.get("Name", "").strip() == STORER and status.get("Uid", "").split() == ROOTS:
                     yield int(name)
 
 

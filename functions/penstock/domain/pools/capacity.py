@@ -22,7 +22,7 @@ def fit(pool: Pool, slots: Iterable[Slot], here: Collection[str] = ()) -> list[t
     everything = list(slots)
     named = {slot.name: slot for slot in everything}
     late = in_transition(pool, everything)
-    wanted = [name for name in _wanted(pool, everything) if thing_of(name) not in late or _is_had(named.get(name))]
+    wanted = [name for name in _wanted(pool, everything) if thing_of(name) not in late]
     leaving = [slot for slot in everything if slot.name not in wanted and _is_on(slot) and not _is_warm(slot)]
     steps = [_off(slot) for slot in leaving]
     for name in wanted:
@@ -65,9 +65,9 @@ def after_transition(pool: Pool, gone: Slot, had: Iterable[Slot]) -> list[Slot]:
     return [Slot(pool=pool.name, name=name, state=SlotState.FREE) for name in names if thing_of(name) == gone.thing]
 
 
-def _is_had(slot: Slot | None) -> bool:
+def _is_had(slot: Slot) -> bool:
     """Whether a unit is in a slot."""
-    return slot is not None and (slot.state in (SlotState.HELD, SlotState.IDLE) or _is_warm(slot))
+    return slot.state in (SlotState.HELD, SlotState.IDLE) or _is_warm(slot)
 
 
 def _is_warm(slot: Slot) -> bool:

@@ -181,12 +181,9 @@ class Stock:
         return replace(self, free=list(map(pools.give_back, self.unleased)), warm=(), idle=())
 
     def without_leaving(self) -> Stock:
-        """The same, if the units that are leaving were gone, and all others stayed; as it is where nobody chooses."""
-        if not self.is_chosen_from:
-            return self
+        """What there is without any kept unit, once those that are leaving are gone."""
         leaving = [slot for slot in self.idle if slot.leaving and not slot.withdrawn]
-        kept = [slot for slot in (*self.warm, *self.idle) if slot not in leaving]
-        return replace(self, free=[*self.free, *map(pools.give_back, leaving)], warm=(), idle=kept)
+        return replace(self, free=[*self.free, *map(pools.give_back, leaving)], warm=(), idle=())
 
     def offer(self, claim: Claim) -> Offer:
         """What a claim may take: a fresh one no warm unit; of a shared machine nothing, if others have a part of it."""

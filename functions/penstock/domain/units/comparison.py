@@ -133,8 +133,7 @@ def _pause(row: Comparison) -> timedelta:
     """The time until the next comparison. Where twice in a row nothing came of a list, the next may end the sweep too:
     with some such makers, each sweep would be ended by one of them.
     """
-    is_again = row.is_open and row.why == NOTHING_CAME
-    return COMPARE_EVERY * 2 ** min(row.failures, DOUBLINGS) if is_again else COMPARE_EVERY
+    return COMPARE_EVERY * 2 ** min(row.failures, DOUBLINGS) if row.why == NOTHING_CAME else COMPARE_EVERY
 
 
 def is_doubtful(row: Comparison | None) -> bool:

@@ -27,15 +27,15 @@ from tests.simulation.plants_shares import all_parts_are_free_at_once, owners_ar
 
 SMALL = How(60, is_hard=True)
 SEEDS = (0, 6, 1, 5, 7, 9)
-FIRST = {"release_without_fence": (25,)}
-"""Where to begin to look for what few seeds find."""
+FIRST = {"the_sweep_forgets_holds": (2,)}
+"""Where to begin to look for what other seeds find late."""
 
 
 def test_jobs_with_the_figures_of_arvados() -> None:
     """All its faults at once, and every job settles."""
-    ran = runner.once(0, How(50))
+    ran = runner.once(0, How(20))
     assert ran.label is None, f"{ran.says}\n{ran.command()}"
-    assert sum(ran.figures.counts.get(f"settled: {how}", 0) for how in ("succeeded", "failed", "errored")) == 50
+    assert sum(ran.figures.counts.get(f"settled: {how}", 0) for how in ("succeeded", "failed", "errored")) == 20
 
 
 @pytest.mark.long
@@ -64,7 +64,7 @@ def test_harder_figures_and_nothing_is_left_out() -> None:
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    few = replace(SMALL, jobs=20)
+    few = replace(SMALL, jobs=10)
     assert runner.once(1, few).digest == runner.once(1, few).digest
 
 
@@ -129,21 +129,21 @@ def test_what_happened_in_none_of_the_runs_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Or a fault that is never drawn would go unnoticed."""
-    monkeypatch.setattr(runner, "MEANT", (10, 10))
-    assert main(["--jobs", "10", "--seeds", "0:2"]) == 1
+    monkeypatch.setattr(runner, "MEANT", (2, 2))
+    assert main(["--jobs", "2", "--seeds", "0:2"]) == 1
     told = capsys.readouterr().out
     assert "every promise kept" in told
     assert "In none of these runs, though it is meant to happen: " in told
 
 
 def test_what_one_small_run_misses_another_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "MEANT", (10, 10))
-    small = runner.once(0, How(10))
+    monkeypatch.setattr(runner, "MEANT", (2, 2))
+    small = runner.once(0, How(2))
     one, other = (replace(small, missing=missing) for missing in (["a", "b"], ["b", "c"]))
     assert runner.never([one, other]) == ["b"]
     assert runner.never([one, replace(other, missing=[])]) == []
-    assert runner.never([replace(one, how=How(9))]) == []
-    assert runner.never([replace(one, how=How(10, without=("storm",)))]) == []
+    assert runner.never([replace(one, how=How(1))]) == []
+    assert runner.never([replace(one, how=How(2, without=("storm",)))]) == []
 
 
 def test_kinds_of_trouble_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Somebody else moves between what was read and the write that follows."""
+"""Somebody else moves between what was read and the write that follows, or the function dies there."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import Any
 
 from penstock.kernel.rows import Change, Create, Key, Replace, Row
 from penstock.testing.twin import Twin
+
+
+class Died(BaseException):
+    """The function ends here; no `except Exception` of ours sees it."""
+
+
+def die(*_: object) -> None:
+    """What is called in the place where a function is to end. Raises Died."""
+    raise Died
 
 
 def before_the_next_commit(twin: Twin, act: Callable[[], object]) -> None:
@@ -71,6 +80,19 @@ def before_the_next_get(twin: Twin, kind: type[Row], act: Callable[[], object]) 
             twin.store.get = get  # type: ignore[method-assign]
             act()
         return get(key, of_kind)
+
+    twin.store.get = racing  # type: ignore[method-assign]
+
+
+def after_the_next_get(twin: Twin, act: Callable[[], object]) -> None:
+    """Let `act` run whole, once, just after the next read of a row."""
+    get = twin.store.get
+
+    def racing(key: Key, of_kind: type[Any]) -> Any:
+        found = get(key, of_kind)
+        twin.store.get = get  # type: ignore[method-assign]
+        act()
+        return found
 
     twin.store.get = racing  # type: ignore[method-assign]
 

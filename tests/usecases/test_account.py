@@ -24,7 +24,7 @@ from penstock.ports import Order
 from penstock.testing.twin import START, Twin
 from penstock.usecases import account
 from penstock.usecases.site import apply
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import Died, before_the_next_commit
 from tests.usecases.steps import live, submit, sweep
 from tests.usecases.strays import WELL
 
@@ -134,9 +134,6 @@ def test_a_list_that_cannot_be_had_is_said_and_costs_only_itself(
 
 
 def test_a_driver_that_ends_its_process_is_not_asked_for_ever(night: Twin) -> None:
-    class Died(BaseException):
-        pass
-
     def dies() -> list[Thing]:
         raise Died
 

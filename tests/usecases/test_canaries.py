@@ -28,7 +28,7 @@ from penstock.usecases.units import broken
 from penstock.usecases.users import users
 from penstock.usecases.workers import agents
 from tests.rows import changed
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import Died, before_the_next_commit
 from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, sweep, worker_of
 from tests.usecases.warm import unit_of
 
@@ -60,10 +60,6 @@ HOUR = 3600
 
 ONLY_LINUX = SITE.split("[resources.db.canary]")[0]
 ONLY_DB = re.sub(r"(?s)\[targets.linux.canary\].*?(?=\[wells)", "", SITE)
-
-
-class Died(BaseException):
-    """The handler is no more."""
 
 
 def site_of(text: str) -> Twin:

@@ -204,7 +204,7 @@ def test_another_s_job_is_as_good_as_none(twin: Twin, ada: User, root: User) -> 
     assert job_of(twin, submit(twin, root, **depends(first))).state is State.WAITING
 
 
-def test_a_job_that_is_gone_since_it_was_looked_at_is_needed_by_nobody(twin: Twin) -> None:
+def test_nothing_depends_on_a_job_that_is_gone(twin: Twin) -> None:
     with pytest.raises(Refused, match="no job") as refused:
         prerequisites.pin(twin.on, "01JZZZZZZZZZZZZZZZZZZZZZZZ", "D")
     assert refused.value.status == 404

@@ -18,8 +18,8 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel
 from penstock.usecases.site import apply
 from penstock.usecases.units import advance, maintenance, release
+from tests.usecases.races import Died
 from tests.usecases.steps import finish, hello, submit, worker_of
-from tests.usecases.trouble import Died
 from tests.wells.books import resource_of
 
 SITE = site_toml(

@@ -19,9 +19,9 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import advance, drivers
 from tests.usecases.exact import sent
+from tests.usecases.races import Died
 from tests.usecases.steps import finish, hello, job_of, live, submit, sweep, told, worker_of
 from tests.usecases.strays import compare_all
-from tests.usecases.trouble import Died
 
 
 class Odd(Exception):

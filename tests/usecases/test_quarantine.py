@@ -44,8 +44,8 @@ from penstock.usecases.units import quarantine as units_quarantine
 from penstock.usecases.units.release import enter_quarantine
 from tests.usecases.exact import drop, put
 from tests.usecases.holds import running, wait
+from tests.usecases.races import Died
 from tests.usecases.steps import finish, hello, job_of, submit, sweep, told
-from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, databases, unit_of, worker_at_rest
 
 ROOT = User(name="root", privileges=("admin",), created=START)

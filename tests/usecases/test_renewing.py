@@ -31,8 +31,8 @@ from penstock.usecases import cooldowns
 from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.exact import put, sent, site, unit_of
+from tests.usecases.races import Died
 from tests.usecases.steps import TOKEN, finish, hello, job_of, submit, sweep, told
-from tests.usecases.trouble import Died
 
 SITE = site_toml(
     targets={"default": {"limit": 1}},

@@ -24,7 +24,14 @@ from penstock.testing.twin import Twin
 from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.probes import canaries
 from penstock.usecases.site import apply, stops
-from tests.usecases.races import after_the_next_commit, before_the_next_commit, before_the_next_write_of
+from tests.usecases.races import (
+    Died,
+    after_the_next_commit,
+    after_the_next_get,
+    before_the_next_commit,
+    before_the_next_write_of,
+    die,
+)
 from tests.usecases.steps import sweep
 
 CANARY = {"canary": {"every": "1h", "script": "#!/bin/sh\ntrue\n"}}
@@ -68,14 +75,6 @@ def rollout(twin: Twin) -> Rollout:
 
 def canary(twin: Twin) -> Canary | None:
     return twin.store.get(canary_key("target/linux"), Canary)
-
-
-class Died(BaseException):
-    """The function ends here."""
-
-
-def die() -> None:
-    raise Died
 
 
 @pytest.mark.parametrize("commits", range(1, 8))
@@ -170,15 +169,7 @@ def test_a_site_that_is_applied_while_the_sweep_looks_at_the_last_one_is_rolled_
     after_the_next_commit(twin, die)
     with pytest.raises(Died):
         apply.apply(twin.on, "ada", text(7, 64), "site.toml")
-    get = twin.store.get
-
-    def reading(*given: Any) -> Any:
-        found = get(*given)
-        twin.store.get = get  # type: ignore[method-assign]
-        dies_at_once(twin)
-        return found
-
-    twin.store.get = reading  # type: ignore[method-assign, assignment]
+    after_the_next_get(twin, lambda: dies_at_once(twin))
     apply.go_on(twin.on)
     assert not rollout(twin).is_done
     sweep(twin)

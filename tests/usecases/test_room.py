@@ -31,6 +31,7 @@ from penstock.usecases.pools import scheduler, serving
 from penstock.usecases.site import apply
 from penstock.usecases.units import reconcile
 from penstock.usecases.users import privileges
+from tests.usecases.races import Died, die
 from tests.usecases.steps import finish, hello, job_of, run_to_end, submit
 
 MIDS = WINDOW - 1
@@ -202,14 +203,6 @@ def test_a_job_that_no_commit_has_room_for_ends_also_if_the_function_dies_first(
     sweep.sweep(twin.on)
     twin.run()
     assert job_of(twin, job).end.outcome is Outcome.FAILED
-
-
-class Died(BaseException):
-    """The function ends here."""
-
-
-def die(*_: object) -> None:
-    raise Died
 
 
 def test_one_pool_that_cannot_be_served_keeps_no_other_waiting(twin: Twin) -> None:

@@ -23,7 +23,7 @@ from penstock.usecases import cooldowns
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.units import maintenance
 from tests.usecases.exact import sent, site, unit_of
-from tests.usecases.races import before_the_next_commit
+from tests.usecases.races import Died, before_the_next_commit
 from tests.usecases.steps import job_of, submit, told, worker_of
 
 NONE = Faults(short=("fake/all",))
@@ -119,10 +119,6 @@ def test_create_checks_for_an_existing_machine_even_without_an_alternative(
     keep_cool(twin)
     assert look_again(twin, job).creation.made
     assert len(cloud.machines) == 1
-
-
-class Died(BaseException):
-    """The function died here."""
 
 
 def dies(create: Any) -> Any:

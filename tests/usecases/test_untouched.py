@@ -18,6 +18,7 @@ from penstock.testing.twin import Twin
 from penstock.usecases.pools import resize
 from penstock.usecases.site import apply
 from penstock.usecases.units import release
+from tests.usecases.races import Died
 from tests.usecases.steps import finish, hello, run_to_end, slots, submit
 
 LINUX = "target/linux"
@@ -194,9 +195,6 @@ def test_a_resize_that_died_leaves_its_pool_due(twin: Twin) -> None:
     settled = Replace(row, Pool(name=LINUX, limit=200))
     assert twin.store.commit([settled]), "as if it was done, and another one has something to move"
     commit, made = twin.store.commit, []
-
-    class Died(BaseException):
-        pass
 
     def dies(changes: Sequence[Change]) -> bool:
         if made:

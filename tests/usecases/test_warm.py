@@ -23,6 +23,7 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import advance, drivers, maintenance
 from penstock.usecases.workers import agents
 from tests.usecases.quotas import used
+from tests.usecases.races import Died
 from tests.usecases.steps import (
     dies_after_the_report,
     finish,
@@ -35,7 +36,6 @@ from tests.usecases.steps import (
     told,
     worker_of,
 )
-from tests.usecases.trouble import Died
 from tests.usecases.warm import SITE, Agent, databases, slots, unit_of, worker_at_rest
 
 EVE = User(name="eve", created=START, version=1)

@@ -25,15 +25,12 @@ from penstock.usecases.site import apply
 from penstock.usecases.units import drivers
 from penstock.usecases.workers import agents
 from tests.usecases.conftest import SITE
+from tests.usecases.races import Died
 
 ADA = User(name="ada", created=START, version=1)
 TOKEN = "t" * 43
 SWEEPS = 40
 """How many minutes of sweeping may pass before whatever went wrong must be made good."""
-
-
-class Died(BaseException):
-    """The function was killed; no `except Exception` of ours sees it."""
 
 
 @dataclass

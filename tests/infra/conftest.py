@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,11 @@ from tests.infra.template import Template
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that look at a stack are in one xdist group: stacks are made once. A layer of its own is for `make e2e`."""
+    """Tests that look at a stack are in one xdist group: stacks are made once. Other settings are for `make e2e`."""
     fixtures = getattr(item, "fixturenames", ())
-    if "made_stacks" in fixtures or "stacks_with_own_layer" in fixtures:
+    if "made_stacks" in fixtures:
         item.add_marker(pytest.mark.xdist_group("infra"))
-    if "stacks_with_own_layer" in fixtures:
+    if "stacks_with_settings" in fixtures:
         item.add_marker(pytest.mark.e2e)
 
 
@@ -33,24 +33,14 @@ def stack(assembly: Path) -> Template:
 
 
 @pytest.fixture(scope="session")
-def made_stacks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """The cloud assemblies that the tests of this run look at, by the name that they have in stacks.py."""
-    return stacks.synthesised(tmp_path_factory.mktemp("stacks"), looked_at(request.session.items))
+def stacks_with_settings(made_stacks: Mapping[str, Path]) -> Mapping[str, Path]:
+    """The cloud assemblies with settings, by the name that they have in stacks.py."""
+    return made_stacks
 
 
 @pytest.fixture(scope="session")
-def stacks_with_own_layer(made_stacks: Mapping[str, Path]) -> Mapping[str, Path]:
-    """Those whose layer has other libraries, or none that is compiled."""
-    return {name: made_stacks[name] for name in stacks.OWN_LAYER}
-
-
-def looked_at(tests: Iterable[pytest.Item]) -> list[str]:
-    """The stacks that some tests look at. End-to-end tests look at the plain one, and at those with an own layer."""
-    names = {"plain"}
-    for each in tests:
-        fixtures = getattr(each, "fixturenames", ())
-        if "stacks_with_own_layer" in fixtures:
-            names |= {*stacks.OWN_LAYER}
-        elif "made_stacks" in fixtures and not each.get_closest_marker("e2e"):
-            names |= stacks.SETTINGS.keys() - {*stacks.OWN_LAYER}
-    return [name for name in stacks.SETTINGS if name in names]
+def made_stacks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """Those that the tests of this run look at: all that there are, or only the one without settings."""
+    looked_at = {fixture for item in request.session.items for fixture in getattr(item, "fixturenames", ())}
+    names = list(stacks.SETTINGS) if "stacks_with_settings" in looked_at else ["plain"]
+    return stacks.synthesised(tmp_path_factory.mktemp("stacks"), names)

@@ -1,4 +1,4 @@
-"""The stacks that tests look at, with and without settings, all made by one process.
+"""The stacks that tests look at, all made by one process: for `make test` the one without settings, for `make e2e` all.
 
 `cdk` starts a process for each. What that process does first, loading the CDK, takes ten times as long as a stack.
 """
@@ -63,9 +63,7 @@ a machine without the functions' Python.
 """
 
 OWN_LAYER = ("libcloud", "drivers", "uncompiled")
-"""Those with a layer of their own. Installing and compiling its libraries takes longer than all other stacks together,
-so `make e2e` makes these.
-"""
+"""Those with a layer of their own."""
 
 WITH_FILES = ("plain", *OWN_LAYER)
 """Those whose uploaded files tests look at. Of the others they look at templates: the files stay where they are."""

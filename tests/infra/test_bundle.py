@@ -141,14 +141,12 @@ def test_without_a_compiler_only_sources_are_deployed(monkeypatch: pytest.Monkey
     assert [path.name for path in tmp_path.iterdir()] == ["uploaded.py"]
 
 
-def test_a_deployment_without_compiled_modules_warns(
-    made_stacks: Mapping[str, Path], stacks_with_own_layer: Mapping[str, Path]
-) -> None:
-    def warns(assembly: Path) -> bool:
-        return any("without compiled modules" in path.read_text() for path in assembly.glob("*.json"))
+def test_a_deployment_without_compiled_modules_warns(assembly: Path, stacks_with_settings: Mapping[str, Path]) -> None:
+    def warns(folder: Path) -> bool:
+        return any("without compiled modules" in path.read_text() for path in folder.glob("*.json"))
 
-    assert warns(stacks_with_own_layer["uncompiled"])
-    assert warns(made_stacks["plain"]) is (bytecode.compiler() is None)
+    assert warns(stacks_with_settings["uncompiled"])
+    assert warns(assembly) is (bytecode.compiler() is None)
 
 
 def test_programs_on_path_and_of_pyenv_may_compile(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

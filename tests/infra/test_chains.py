@@ -54,9 +54,9 @@ def reached(found: Mapping[str, Collection[str]], name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", STACKS)
 def test_functions_that_may_call_themselves_are_allowed_to_and_no_others(
-    made_stacks: Mapping[str, Path], name: str
+    stacks_with_settings: Mapping[str, Path], name: str
 ) -> None:
-    stack = Template.of_assembly(made_stacks[name])
+    stack = Template.of_assembly(stacks_with_settings[name])
     found = calls(stack)
     recurring = {each for each in found if each in reached(found, each)}
     allowed = {each for each, function in stack.functions().items() if function.get("RecursiveLoop") == "Allow"}
@@ -64,8 +64,8 @@ def test_functions_that_may_call_themselves_are_allowed_to_and_no_others(
     assert allowed == recurring
 
 
-def test_of_each_is_said_why_its_chains_end(made_stacks: Mapping[str, Path]) -> None:
-    functions = Template.of_assembly(made_stacks["github"]).functions()
+def test_of_each_is_said_why_its_chains_end(stacks_with_settings: Mapping[str, Path]) -> None:
+    functions = Template.of_assembly(stacks_with_settings["github"]).functions()
     assert chains.ENDS.keys() <= functions.keys()
     assert all(chains.ENDS.values())
 

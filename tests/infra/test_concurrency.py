@@ -23,8 +23,8 @@ def test_messages_leave_a_quarter_of_the_accounts_concurrency_to_others(stack: T
     assert sum(most_calls(stack)) <= ACCOUNT * 3 / 4
 
 
-def test_a_site_sets_how_many_calls_there_are_at_a_time(made_stacks: Mapping[str, Path]) -> None:
-    assert most_calls(Template.read(made_stacks["few"] / "Penstock.template.json")) == [40, 40, 40, 50, 100]
+def test_a_site_sets_how_many_calls_there_are_at_a_time(stacks_with_settings: Mapping[str, Path]) -> None:
+    assert most_calls(Template.read(stacks_with_settings["few"] / "Penstock.template.json")) == [40, 40, 40, 50, 100]
 
 
 @pytest.mark.parametrize("most", [2, 1000])
@@ -43,9 +43,9 @@ def reserved(stack: Template) -> dict[str, int]:
     return {name: most for name, most in found.items() if most is not None}
 
 
-def test_a_site_reserves_executions_for_agents(stack: Template, made_stacks: Mapping[str, Path]) -> None:
+def test_a_site_reserves_executions_for_agents(stack: Template, stacks_with_settings: Mapping[str, Path]) -> None:
     assert reserved(stack) == {}, "an account may have too few: a new one has ten"
-    assert reserved(Template.read(made_stacks["few"] / "Penstock.template.json")) == {"agent_api": 300}
+    assert reserved(Template.read(stacks_with_settings["few"] / "Penstock.template.json")) == {"agent_api": 300}
 
 
 @pytest.mark.parametrize("most", [-1, 1001])
@@ -55,9 +55,11 @@ def test_what_cannot_be_reserved_is_refused(most: int) -> None:
 
 
 @pytest.mark.parametrize(("name", "hook"), [("plain", set()), ("github", {"POST /v1/github/webhook"})])
-def test_each_route_has_a_throttle_of_its_own(made_stacks: Mapping[str, Path], name: str, hook: set[str]) -> None:
+def test_each_route_has_a_throttle_of_its_own(
+    stacks_with_settings: Mapping[str, Path], name: str, hook: set[str]
+) -> None:
     """Who floods the API with unknown tokens, unknown paths or false deliveries is stopped at that route."""
-    stack = Template.of_assembly(made_stacks[name])
+    stack = Template.of_assembly(stacks_with_settings[name])
     _, stage = stack.one("ApiGatewayV2::Stage")
     routes = {each["Properties"]["RouteKey"]: key for key, each in stack.of("ApiGatewayV2::Route").items()}
     rates = {key: each["ThrottlingRateLimit"] for key, each in stage["RouteSettings"].items()}

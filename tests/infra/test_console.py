@@ -129,18 +129,18 @@ def test_pages_have_the_consoles_policy_and_replies_are_no_pages(stack: Template
     assert set(headers.SECURITY) == {*custom, "x-content-type-options", "x-frame-options", "referrer-policy"}
 
 
-def test_only_the_consoles_pages_may_show_objects(stack: Template, made_stacks: Mapping[str, Path]) -> None:
+def test_only_the_consoles_pages_may_show_objects(stack: Template, stacks_with_settings: Mapping[str, Path]) -> None:
     def allowed(where: Template) -> list[Any]:
         found = where.named("S3::Bucket", "Storage")[1].get("CorsConfiguration", {"CorsRules": []})["CorsRules"]
         return [(each["AllowedOrigins"], each["AllowedMethods"]) for each in found]
 
     assert allowed(stack) == [(["https://*.cloudfront.net"], ["GET", "HEAD"])]
-    assert allowed(Template.of_assembly(made_stacks["own-name"])) == [([f"https://{DOMAIN}"], ["GET", "HEAD"])]
-    assert allowed(Template.of_assembly(made_stacks["bare"])) == []
+    assert allowed(Template.of_assembly(stacks_with_settings["own-name"])) == [([f"https://{DOMAIN}"], ["GET", "HEAD"])]
+    assert allowed(Template.of_assembly(stacks_with_settings["bare"])) == []
 
 
-def test_an_own_name_has_its_certificate_and_no_old_tls(made_stacks: Mapping[str, Path]) -> None:
-    stack = Template.of_assembly(made_stacks["own-name"])
+def test_an_own_name_has_its_certificate_and_no_old_tls(stacks_with_settings: Mapping[str, Path]) -> None:
+    stack = Template.of_assembly(stacks_with_settings["own-name"])
     found = distribution(stack)
     assert found["Aliases"] == [DOMAIN]
     assert found["ViewerCertificate"] == {
@@ -152,11 +152,11 @@ def test_an_own_name_has_its_certificate_and_no_old_tls(made_stacks: Mapping[str
     name = stack.one("CloudFront::Distribution")[0]
     assert stack.content["Outputs"]["ConsoleName"]["Value"] == {"Fn::GetAtt": [name, "DomainName"]}
     assert stack.functions()["api"]["Environment"]["Variables"]["CONSOLE_URL"] == f"https://{DOMAIN}"
-    assert json.loads((made_stacks["own-name"] / "validation-report.json").read_text())["pluginReports"] == []
+    assert json.loads((stacks_with_settings["own-name"] / "validation-report.json").read_text())["pluginReports"] == []
 
 
-def test_without_a_console_nothing_of_it_is_there(made_stacks: Mapping[str, Path]) -> None:
-    stack = Template.of_assembly(made_stacks["bare"])
+def test_without_a_console_nothing_of_it_is_there(stacks_with_settings: Mapping[str, Path]) -> None:
+    stack = Template.of_assembly(stacks_with_settings["bare"])
     kinds = {each["Type"] for each in stack.content["Resources"].values()}
     assert [kind for kind in kinds if "CloudFront" in kind or kind.startswith("Custom::")] == []
     assert [name for name in stack.content["Resources"] if name.startswith("Console")] == []
@@ -197,7 +197,7 @@ def uploads(stack: Template) -> list[dict[str, Any]]:
 
 
 def test_what_uploads_them_reads_one_archive_and_writes_one_bucket(
-    stack: Template, made_stacks: Mapping[str, Path]
+    stack: Template, stacks_with_settings: Mapping[str, Path]
 ) -> None:
     def allowed(where: Template) -> dict[str, set[str]]:
         role = where.named("Lambda::Function", "Console")[1]["Role"]
@@ -211,7 +211,7 @@ def test_what_uploads_them_reads_one_archive_and_writes_one_bucket(
     archive = made["Properties"]["From"]
     source = f"arn:<AWS::Partition>:s3:::{text(archive['Bucket'])}/{archive['Key']}"
     assert allowed(stack) == {source: {"s3:GetObject"}, f"<{bucket}.Arn>/*": {"s3:PutObject"}}
-    trial = allowed(Template.of_assembly(made_stacks["trial"]))
+    trial = allowed(Template.of_assembly(stacks_with_settings["trial"]))
     assert trial[f"<{bucket}.Arn>/*"] == {"s3:PutObject", "s3:DeleteObject"}  # else the bucket could not be deleted
 
 

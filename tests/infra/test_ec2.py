@@ -37,9 +37,9 @@ OF_THE_DIFF = {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSpotInstanceRequest
 
 
 @pytest.fixture(scope="module")
-def made(made_stacks: Mapping[str, Path]) -> Template:
+def made(stacks_with_settings: Mapping[str, Path]) -> Template:
     """The stack of `cdk deploy -c ec2=true -c ec2_role=…`."""
-    return Template.of_assembly(made_stacks["ec2"])
+    return Template.of_assembly(stacks_with_settings["ec2"])
 
 
 def leave(stack: Template, name: str) -> list[dict[str, Any]]:

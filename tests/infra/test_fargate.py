@@ -41,9 +41,9 @@ WIDE = {
 
 
 @pytest.fixture(scope="module")
-def made(made_stacks: Mapping[str, Path]) -> Template:
+def made(stacks_with_settings: Mapping[str, Path]) -> Template:
     """The stack of `cdk deploy -c fargate=… -c fargate_role=… -c fargate_logs=…`."""
-    return Template.of_assembly(made_stacks["fargate"])
+    return Template.of_assembly(stacks_with_settings["fargate"])
 
 
 def leave(stack: Template, name: str) -> list[dict[str, Any]]:

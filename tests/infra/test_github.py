@@ -21,9 +21,9 @@ OURS = ("github_webhook", "github_work")
 
 
 @pytest.fixture(scope="module")
-def out(made_stacks: Mapping[str, Path]) -> Template:
+def out(stacks_with_settings: Mapping[str, Path]) -> Template:
     """What `cdk deploy -c github=true` would deploy."""
-    return Template.of_assembly(made_stacks["github"])
+    return Template.of_assembly(stacks_with_settings["github"])
 
 
 def named(stack: Template, kind: str, part: str) -> str:

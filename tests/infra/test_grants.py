@@ -127,8 +127,8 @@ def test_the_provenance_key_signs_and_cannot_be_read(stack: Template) -> None:
     assert "Provenance" in str(stack.functions()["api"]["Environment"]["Variables"]["PROVENANCE_KEY"])
 
 
-def test_of_two_identity_keys_the_first_signs_and_both_are_published(made_stacks: Mapping[str, Path]) -> None:
-    stack = Template.read(made_stacks["keys"] / "Penstock.template.json")
+def test_of_two_identity_keys_the_first_signs_and_both_are_published(stacks_with_settings: Mapping[str, Path]) -> None:
+    stack = Template.read(stacks_with_settings["keys"] / "Penstock.template.json")
     old, new = sorted(name for name in stack.of("KMS::Key") if "Identity" in name)
     may = {
         name: {

@@ -21,9 +21,9 @@ LENDS = ("sts:AssumeRole", "sts:SetSourceIdentity", "sts:TagSession")
 
 
 @pytest.fixture(scope="module")
-def lending(made_stacks: Mapping[str, Path]) -> Template:
+def lending(stacks_with_settings: Mapping[str, Path]) -> Template:
     """The stack of `cdk deploy -c sts_roles=…`."""
-    return Template.of_assembly(made_stacks["lending"])
+    return Template.of_assembly(stacks_with_settings["lending"])
 
 
 def leave(stack: Template, name: str) -> dict[str, tuple[set[str], dict[str, Any]]]:

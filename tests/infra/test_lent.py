@@ -25,8 +25,8 @@ PLACES = {"<AWS::Partition>": "aws", "<AWS::Region>": "eu-west-1", "<AWS::Accoun
 
 
 @pytest.fixture(scope="module")
-def lending(made_stacks: Mapping[str, Path]) -> Template:
-    return Template.of_assembly(made_stacks["lent"])
+def lending(stacks_with_settings: Mapping[str, Path]) -> Template:
+    return Template.of_assembly(stacks_with_settings["lent"])
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ MOST = 19_000_000
 
 
 @pytest.fixture(scope="module")
-def out(stacks_with_own_layer: Mapping[str, Path]) -> Path:
+def out(stacks_with_settings: Mapping[str, Path]) -> Path:
     """What `cdk deploy -c libcloud=true` would deploy."""
-    return stacks_with_own_layer["libcloud"]
+    return stacks_with_settings["libcloud"]
 
 
 def layer(assembly: Path) -> Path:

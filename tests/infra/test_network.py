@@ -16,9 +16,9 @@ from tests.infra.template import Template, listed, text
 
 
 @pytest.fixture(scope="module")
-def joined(made_stacks: Mapping[str, Path]) -> Template:
+def joined(stacks_with_settings: Mapping[str, Path]) -> Template:
     """The stack with both."""
-    return Template.of_assembly(made_stacks["network"])
+    return Template.of_assembly(stacks_with_settings["network"])
 
 
 def attaching(stack: Template, name: str) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ NAMED = {"api", "schedule"}
 
 
 @pytest.fixture(scope="module")
-def snapshots(made_stacks: Mapping[str, Path]) -> Template:
+def snapshots(stacks_with_settings: Mapping[str, Path]) -> Template:
     """The stack in which two functions start from one."""
-    return Template.of_assembly(made_stacks["snapshots"])
+    return Template.of_assembly(stacks_with_settings["snapshots"])
 
 
 def callers(stack: Template) -> list[dict[str, Any]]:

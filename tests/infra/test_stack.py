@@ -189,8 +189,8 @@ def test_the_security_rules_have_no_findings(assembly: Path) -> None:
     assert report["pluginReports"] == []
 
 
-def test_a_trial_leaves_nothing_behind(made_stacks: Mapping[str, Path]) -> None:
-    trial = Template.of_assembly(made_stacks["trial"])
+def test_a_trial_leaves_nothing_behind(stacks_with_settings: Mapping[str, Path]) -> None:
+    trial = Template.of_assembly(stacks_with_settings["trial"])
     kept = [name for name, each in trial.content["Resources"].items() if each.get("DeletionPolicy") == "Retain"]
     assert kept == []
     assert {each["FunctionName"] for each in trial.functions().values()} == {f"Trial-{name}" for name in SIZES}

@@ -31,9 +31,9 @@ Told = tuple[str, frozenset[tuple[str, str]]]
 
 
 @pytest.fixture(scope="session")
-def stacks(made_stacks: Mapping[str, Path]) -> dict[Level, Template]:
+def stacks(stacks_with_settings: Mapping[str, Path]) -> dict[Level, Template]:
     """The stack at each level."""
-    return {level: Template.of_assembly(made_stacks[f"watched-{level}"]) for level in Level}
+    return {level: Template.of_assembly(stacks_with_settings[f"watched-{level}"]) for level in Level}
 
 
 def alarms(stack: Template) -> dict[str, dict[str, Any]]:
@@ -234,8 +234,8 @@ def test_alarms_are_published_to_an_encrypted_topic_that_only_cloudwatch_may_use
     assert stack.content["Outputs"]["AlarmTopic"]["Value"] == {"Ref": topic}
 
 
-def test_an_address_is_subscribed_if_one_is_given(made_stacks: Mapping[str, Path]) -> None:
-    _, subscription = Template.of_assembly(made_stacks["told"]).one("SNS::Subscription")
+def test_an_address_is_subscribed_if_one_is_given(stacks_with_settings: Mapping[str, Path]) -> None:
+    _, subscription = Template.of_assembly(stacks_with_settings["told"]).one("SNS::Subscription")
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "ops@example.com")
 
 

@@ -25,8 +25,8 @@ def made(out: Path) -> Template:
 
 
 @pytest.fixture(scope="module")
-def out(made_stacks: Mapping[str, Path]) -> Path:
-    return made_stacks["wells"]
+def out(stacks_with_settings: Mapping[str, Path]) -> Path:
+    return stacks_with_settings["wells"]
 
 
 def layers(assembly: Path) -> list[Path]:
@@ -36,9 +36,9 @@ def layers(assembly: Path) -> list[Path]:
 
 
 def test_other_peoples_drivers_are_in_the_layer_and_found_there(
-    stacks_with_own_layer: Mapping[str, Path], assembly: Path
+    stacks_with_settings: Mapping[str, Path], assembly: Path
 ) -> None:
-    (layer,) = layers(stacks_with_own_layer["drivers"])
+    (layer,) = layers(stacks_with_settings["drivers"])
     shown = "[f'{each.name} of {each.package}' for each in installed_drivers()]"
     script = f"from penstock.drivers.installed import installed_drivers; print(*{shown}, sep=';')"
     folders = [str(SOURCES / "functions"), str(layer)]

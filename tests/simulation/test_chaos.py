@@ -1,4 +1,4 @@
-"""The chaos test, small, and the bugs that it must find. In full: docs/internals/chaos.md.
+"""The chaos test, small, and the bugs that it must find, for `make e2e`. In full: docs/internals/chaos.md.
 
 SLOT-1, SLOT-2, JOB-1, JOB-2, UNIT-1, UNIT-2, UNIT-3 and SEC-2, beside all that the simulation checks.
 """
@@ -89,6 +89,7 @@ def tagged_with_another_name(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FakeDriver, "create", careless)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("plant", "labels", "blind"),
     [

@@ -1,4 +1,7 @@
-"""The simulation can fail: each bug that is planted here is found by some seed, as what it is."""
+"""The simulation can fail: each bug that is planted here is found by some seed, as what it is.
+
+`make e2e` looks for all: it takes longer than all other tests of the simulation together.
+"""
 
 from __future__ import annotations
 
@@ -164,6 +167,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
 )
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(("plant", "labels", "blind"), PLANTED, ids=[plant.__name__ for plant, *_ in PLANTED])
 def test_a_planted_bug_is_found(
     plant: Plant, labels: set[str], blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

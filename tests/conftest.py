@@ -71,6 +71,14 @@ def folder_of(path: Path) -> str:
     return path.relative_to(HERE).parts[0]
 
 
+LONGEST_ID = 80
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a test of a long text by its beginning: else a failure prints it all, and xdist sends it four times."""
+    return f"{val[:LONGEST_ID]!r}..." if isinstance(val, str | bytes) and len(val) > LONGEST_ID else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Let the garbage collector rest: what is imported and collected stays, and a look at it all takes long.

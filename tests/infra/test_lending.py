@@ -16,7 +16,6 @@ HERE = "Penstock.<AWS::Region>"
 BUCKET = "arn:<AWS::Partition>:s3:::lent"
 OBJECTS = f"{BUCKET}/jobs/{HERE}/*"
 DENIES = ("iam:DeleteRolePolicy", "iam:PutRolePolicy")
-SEES = ("iam:GetRolePolicy", "iam:ListRolePolicies")
 LENDS = ("sts:AssumeRole", "sts:SetSourceIdentity", "sts:TagSession")
 
 

@@ -151,9 +151,6 @@ def test_what_moves_while_an_agent_says_hello_is_not_written_over(twin: Twin, ad
     assert job_of(twin, job).state is State.ACQUIRING
 
 
-GREETING: dict[str, Any] = {
-    "reported": lambda twin, job: put(twin, job_of(twin, job), report=Report(Result.FAILED, "it failed", START)),
-}
 NEWCOMER: dict[str, Any] = {
     "queued": lambda twin, job: put(twin, job_of(twin, job), state=State.QUEUED),
     "cancelled": lambda twin, job: put(twin, job_of(twin, job), cancelled_by="ada"),

@@ -12,7 +12,7 @@ from penstock.domain.pools.delays import Cause, Delay
 from penstock.domain.pools.forecast import Action, Forecast, Unblock
 from penstock.domain.pools.pools import Lease, LeaseState, SlotState
 from penstock.domain.pools.stops import ByHand
-from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, block, explain, short_block
+from penstock.domain.pools.why import AwayHost, Block, ClaimAhead, Holder, MissingPool, block, explain, short_block
 from penstock.domain.units.units import format_time
 from tests.domain.helpers import MINUTE, NOW, SECOND, claim, job, lease, pool, slot
 
@@ -149,6 +149,26 @@ def test_a_job_with_a_slot_is_told_what_is_being_made(order: int, reason: str | 
     found = explain(job(state=State.ACQUIRING), [lease(2, LeaseState.READY), granted], None, reason)
     assert (found.summary, found.blocked_on, found.waiting_for) == (summary, None, "bench")
     assert found.since == NOW + MINUTE
+
+
+@pytest.mark.parametrize(
+    ("is_coming", "says"),
+    [
+        (True, "which is new in the site's configuration and comes within minutes"),
+        (False, "which the site no longer has"),
+    ],
+)
+def test_a_job_that_waits_for_a_pool_that_is_not_there_is_told_so(is_coming: bool, says: str) -> None:
+    waiting, missing = lease(1, LeaseState.WAITING, since=NOW + MINUTE), MissingPool("resource/bench", is_coming)
+    found = explain(job(state=State.ACQUIRING), [waiting], None, missing=missing)
+    assert found.summary == f"the job waits for resource/bench, {says}"
+    assert (found.blocked_on, found.waiting_for, found.since) == (None, "bench", NOW + MINUTE)
+
+
+def test_a_job_that_was_granted_meanwhile_waits_for_no_pool() -> None:
+    granted, missing = lease(1, LeaseState.GRANTED), MissingPool("resource/bench", is_coming=True)
+    found = explain(job(state=State.ACQUIRING), [granted], None, missing=missing)
+    assert found.summary == "the job waits for bench to be made ready"
 
 
 @pytest.mark.parametrize(

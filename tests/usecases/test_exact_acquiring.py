@@ -12,6 +12,7 @@ from penstock.domain.units.units import UnitState
 from penstock.domain.users.users import User
 from penstock.kernel.rows import Change
 from penstock.ports import NotYet
+from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases.jobs import flow, settle
 from penstock.usecases.pools import scheduler
@@ -78,6 +79,7 @@ def test_a_step_of_two_is_answered_when_both_are_there(twin: Twin, ada: User) ->
 
 def test_a_claim_to_a_pool_that_the_site_has_no_more_fails(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, resources=["bench"])
+    apply.apply(twin.on, "ada", site_toml(), "site.toml")
     drop(twin, pool_row(twin, "resource/bench"))
     flows = Flows(twin)
     scheduler.acquire(twin.on, job, 1, 1, "token")

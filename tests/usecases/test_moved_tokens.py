@@ -78,5 +78,5 @@ def test_a_token_for_a_target_that_it_never_had_is_refused_all_the_same(ada: Use
 def test_a_token_for_a_host_that_nobody_knows_is_refused() -> None:
     """Neither the site names it, nor did it ever come."""
     stranger = Bench(lab(site(share=False).replace("bench-7", "bench-6")))
-    with pytest.raises(Refused, match="this token is not for that host"):
+    with pytest.raises(Refused, match="this token is not for that host: the site has no such host"):
         with_token(stranger, "lab").ask()

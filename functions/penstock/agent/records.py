@@ -21,7 +21,7 @@ NAMES = re.compile(r"(?:\.#)?core\.[^.]*\.(?P<core>\d+)\..*|user-(?P<journal>\d+
 """`core.COMMAND.UID.…`, where systemd escapes dots in COMMAND; `user-UID.journal`, or after rotation `user-UID@…`."""
 
 STORER = "systemd-coredum"  # the kernel cuts names of processes after 15 bytes
-ROOTS = ["0"] * 4  # its real id, effective id, saved id and the one for files
+ROOT_IDS = ["0"] * 4  # its real id, effective id, saved id and the one for files
 STORE_ROUNDS = 1200  # a minute: large dumps take long to compress
 JOURNAL_SOCKET = "/run/systemd/journal/socket"
 SYNC_SECONDS = 20.0
@@ -71,7 +71,7 @@ def _storers() -> Iterator[int]:
         if name.isdigit():
             with contextlib.suppress(OSError):
                 status = read_status(f"{PROC}/{name}")
-                if status.get("Name", "").strip() == STORER and status.get("Uid", "").split() == ROOTS:
+                if status.get("Name", "").strip() == STORER and status.get("Uid", "").split() == ROOT_IDS:
                     yield int(name)
 
 

@@ -63,6 +63,19 @@ class AwayHost:
 
 
 @dataclass(frozen=True)
+class MissingPool:
+    """A pool that is not there. `is_coming`: the site has it, and the rollout that makes it is under way."""
+
+    name: str
+    is_coming: bool
+
+    def __str__(self) -> str:
+        if self.is_coming:
+            return f"{self.name}, which is new in the site's configuration and comes within minutes"
+        return f"{self.name}, which the site no longer has"
+
+
+@dataclass(frozen=True)
 class ClaimAhead:
     """A claim that comes first."""
 
@@ -236,11 +249,13 @@ def explain(
     kept: Delay | None = None,
     *,
     is_made: bool = True,
+    missing: MissingPool | None = None,
 ) -> Why:
     """Why a job is where it is, given the leases of its present attempt and the block of the waiting one.
 
     `forecasts`: of the waiting step and those after it; `stopped`: the cool-downs of its unit, the first to end first;
     `kept`: what keeps the unit that the job waits for, or its last attempt's worker; `is_made`: whether that unit is.
+    `missing`: the pool that a waiting step needs and that is not there.
     """
     since = job.times.settled or job.times.started or job.times.ready or job.times.submitted
     current = next((lease for lease in leases if lease.state in (LeaseState.WAITING, LeaseState.GRANTED)), None)
@@ -251,6 +266,8 @@ def explain(
         return Why(job.id, job.state, _running(job), None, None, since)
     if current and blocked:
         return _in_a_queue(job, current, blocked, forecasts, now)
+    if current and missing and current.state is LeaseState.WAITING:
+        return Why(job.id, job.state, f"the {job.noun} waits for {missing}", None, current.type, current.since)
     if current:
         made = is_made and current.order == WORKER
         return _being_made(job, current, _note(unit_reason, stopped), _making(job, current, stopped, now, made), kept)

@@ -86,7 +86,10 @@ def _explain_attempt(on: System, job: Job) -> Why:
         stopped = _blocking_cooldowns(on, unit) if unit else []
         kept = delays.delay_of(unit, now) if unit else _kept_worker(on, job)
         reason, is_made = (unit.step.reason, unit.creation.made is not None) if unit else (None, True)
-        return why.explain(job, had, None, reason, now=now, stopped=stopped, kept=kept, is_made=is_made)
+        missing = forecast.missing_pool(on, *forecast.pools_of(job, waiting.step)) if waiting else None
+        return why.explain(
+            job, had, None, reason, now=now, stopped=stopped, kept=kept, is_made=is_made, missing=missing
+        )
     rest = [forecast.forecast_step(on, job, step) for step in later[later.index(waiting.step) + 1 :]]
     forecasts = [found[0], *(one[0] for one in rest if one)]
     return why.explain(job, had, found[1], None, forecasts, now)

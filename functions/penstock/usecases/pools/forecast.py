@@ -26,9 +26,9 @@ from penstock.domain.pools.pools import (
     collection,
     pool_key,
 )
-from penstock.domain.pools.why import Block
+from penstock.domain.pools.why import Block, MissingPool
 from penstock.domain.units.units import Unit, UnitState, unit_key
-from penstock.system import System
+from penstock.system import System, current_site
 from penstock.usecases.pools import delays
 from penstock.usecases.workers import presence
 
@@ -51,7 +51,7 @@ POOLS = 1000
 def forecast_step(on: System, job: Job, step: int) -> tuple[Forecast, Block | None] | None:
     """What one step of a job has before it now, or would have if it were to wait already.
 
-    None if the site no longer has one of its pools.
+    None if one of its pools is not there.
     """
     now = on.world.now()
     claims = grants.claims(job, step, now)
@@ -94,12 +94,13 @@ def _read_queues(on: System, claims: Sequence[Claim], most: int = ROWS_READ) -> 
             more = [pool for claim in queue.claims for pool in claim.pools]
             steps = delays.waiting_steps(on, queue.held, followed)
             followed -= len(steps)
-            more += [need for job, step in steps for need in _pools_of(job, step)]
+            more += [need for job, step in steps for need in pools_of(job, step)]
             wanted += [pool for pool in dict.fromkeys(more) if pool not in wanted][: max(0, POOLS_READ - len(wanted))]
     return found
 
 
-def _pools_of(job: Job, step: int) -> list[str]:
+def pools_of(job: Job, step: int) -> list[str]:
+    """The pools of which a step of a job takes something."""
     return [pool for need in job.request.needs if need.step == step for pool in need.takes]
 
 
@@ -127,7 +128,7 @@ def short_block(on: System, job: Job, step: int) -> Block | None:
     """What a waiting step's log says of it: the first of its pools that lacks something, and some of its holders.
 
     However long the queue and many the holders, few rows are read: a job that waits costs nothing, and `job why` tells
-    the rest. None if the site no longer has the pool.
+    the rest. None if the pool is not there.
     """
     claims = grants.claims(job, step, on.world.now())
     lacking = next(((pool, claim) for claim in claims if (pool := _lacking(on, claim))), None)
@@ -137,6 +138,15 @@ def short_block(on: System, job: Job, step: int) -> Block | None:
     most = ROWS_READ if grants.choosing_among([claim], pool.name) else why.MAX_HOLDERS + 1
     held = on.store.find(pools.collection(pool.name), f"{SlotState.HELD}#", Slot, limit=most)
     return why.short_block(pool, held, claim)
+
+
+def missing_pool(on: System, *names: str) -> MissingPool | None:
+    """The first of some pools of which there is no row; None if all are there.
+
+    A site counts as soon as it is applied, and its rollout makes the rows of new pools after that, one by one.
+    """
+    name = next((name for name in names if on.store.get(pool_key(name), Pool) is None), None)
+    return MissingPool(name, is_coming=name in current_site(on).pools()) if name else None
 
 
 def _lacking(on: System, claim: Claim) -> Pool | None:

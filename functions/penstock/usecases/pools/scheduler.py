@@ -98,8 +98,8 @@ def acquire(on: System, job_id: str, attempt: int, step: int, token: str) -> Non
         granted_at_once(on, claimed)
     elif claimed.leases[0].state is not LeaseState.WAITING:
         _answer_again(on, claimed.leases)
-    elif not on.store.get(pool_key(claimed.claims[0].pool), Pool):
-        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {claimed.claims[0].pool}")
+    elif (missing := forecast.missing_pool(on, claimed.claims[0].pool)) and not missing.is_coming:
+        on.flows.fail(token, "Unsatisfiable", f"the site no longer has {missing.name}")
     else:
         _ask_if_first(on, claimed.claims)
         _log_if_waiting(on, job_id, claimed.leases[0])
@@ -319,7 +319,8 @@ def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     blocked = forecast.short_block(on, job, lease.step)
     lease_now = on.store.get(lease.key, Lease)
     if lease_now and lease_now.state is LeaseState.WAITING:
-        logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked).summary)
+        missing = None if blocked else forecast.missing_pool(on, lease.pool)
+        logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked, missing=missing).summary)
 
 
 WARM = 100

@@ -70,7 +70,8 @@ def _target_for(on: System, user: User, name: str, site: Site) -> Target | None:
         return target
     if user.covers(HOST.scope, f"{presence.pool_in_use(on, name)}/{name}"):
         return None
-    raise Refused(403, "scope-missing", f"this token is not for that host: it needs the scope host:{pool}/{name}")
+    needed = f"it needs the scope host:{pool}/{name}" if pool else "the site has no such host"
+    raise Refused(403, "scope-missing", f"this token is not for that host: {needed}")
 
 
 def _instruct(on: System, host: Host, status: AgentHost, site: Site) -> HostInstruction:

@@ -132,15 +132,20 @@ class Sweep:
         """A run with all of its branches. Only the run itself comes back from here."""
         try:
             life = self.run(scenario, branches.at, branches.rests)
-            mode = life.runtime.seam.mode
-            ended, wanted = _outcomes(life, mode), _outcomes(well, mode)
-            assert ended == wanted, f"the jobs ended {ended}, and {wanted} when nothing goes wrong"
+            _check_outcomes(life, well)
         except BaseException as error:
             if not branches.is_one:
                 raise
             branches.end(0, f"{type(error).__name__}: {error}")
         if branches.is_one:
             branches.end(life.minutes)
+
+
+def _check_outcomes(life: Life, well: Life) -> None:
+    """Raises AssertionError if jobs ended otherwise than when nothing goes wrong."""
+    mode = life.runtime.seam.mode
+    ended, wanted = _outcomes(life, mode), _outcomes(well, mode)
+    assert ended == wanted, f"the jobs ended {ended}, and {wanted} when nothing goes wrong"
 
 
 def _outcomes(life: Life, mode: Mode | None) -> list[str]:
@@ -169,8 +174,10 @@ def report(scenario: str, tally: Tally) -> str:
 def one(scenario: str, fault: Fault) -> None:
     """One run in an emulated account of its own. Raises AssertionError for a promise that was not kept."""
     with pytest.MonkeyPatch.context() as patch, closing(Sweep(patch)) as sweep:
+        well = sweep.run(scenario)
         life = sweep.run(scenario, fault.at)
         assert life.runtime.seam.mode, "the run never came to the call"
+        _check_outcomes(life, well)
 
 
 def whole(scenario: str, *, modes: Collection[Mode], of: Collection[str], every: bool) -> tuple[str, int, list[str]]:

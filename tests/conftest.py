@@ -75,7 +75,7 @@ LONGEST_ID = 80
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Name a test of a long text by its beginning: else a failure prints it all, and xdist sends it four times."""
+    """Name a test of a long text by its beginning: else a failure prints all of it, and each process sends it."""
     return f"{val[:LONGEST_ID]!r}..." if isinstance(val, str | bytes) and len(val) > LONGEST_ID else None
 
 

@@ -1,6 +1,6 @@
 """The simulation can fail: each bug that is planted here is found by some seed, as what it is.
 
-`make e2e` looks for all: it takes longer than all other tests of the simulation together.
+`make e2e` looks for them: that takes too long for `make test`.
 """
 
 from __future__ import annotations

@@ -22,6 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     left = run(Size(given.claims, given.processes, given.open_leases), given.seed, dropped=given.drop)
     found = audit.broken(left)
+    if audit.least_share(left.lines, given.processes) < audit.SHARE:
+        found.append("one process has hardly raced with the others")
     found += second_opinion() if given.second_opinion else []
     print("\n".join([*tell(left, given.processes), *found[:20]]))
     return 1 if found else 0
@@ -45,6 +47,7 @@ def tell(left: Left, processes: int) -> list[str]:
     return [
         f"{granted} claims granted by {processes} processes in {left.seconds:.0f} s",
         f"{sum(operations.values())} requests: {operations}",
+        f"the least busy process made {audit.least_share(left.lines, processes):.0%} of an even share of the commits",
         f"{left.lost} commits lost a race, {left.redelivered} messages came again because their handler failed",
         f"no claim was taken from more than {audit.overtaken(left)} times in one queue (bound {audit.OVERTAKEN})",
     ]

@@ -6,7 +6,7 @@ is certain counts: one thing came before another when it had ended before the ot
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,6 +21,9 @@ from tests.concurrency.run import Left
 
 OVERTAKEN = 8
 """How many may pass a waiting claim in one queue. Source: QUEUE-2."""
+
+SHARE = 0.25
+"""The part of an even share that every process must have committed: otherwise few have raced."""
 
 Line = Mapping[str, Any]
 
@@ -262,6 +265,12 @@ def claims(lines: Iterable[Line]) -> int:
     granting = [line["moves"] for line in lines if any(move["what"] == "granted" for move in line["moves"])]
     waited = [{tuple(move["whose"]) for move in moves if move["what"] == "unclaim"} for moves in granting]
     return sum(max(1, len(whose)) for whose in waited)
+
+
+def least_share(lines: Sequence[Line], processes: int) -> float:
+    """What the least busy process committed, as a part of an even share. Near 0, the others have not raced with it."""
+    made = Counter(line["process"] for line in lines)
+    return min(made[str(process)] for process in range(processes)) * processes / max(1, len(lines))
 
 
 def overtaken(left: Left) -> int:

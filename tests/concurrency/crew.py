@@ -60,67 +60,74 @@ class Shared:
 
     claims_left: Any
     open_leases: Any
-    messages: Any
+    inboxes: Any
+    pending: Any
+    over: Any
     moved: Any
     lost: Any
     redelivered: Any
 
 
-def system(orders: Orders) -> tuple[System, RecordedTable, Messages]:
-    """The real use cases' ports: the real store and driver, and queues and flows of this process's own."""
+def system(orders: Orders, shared: Shared) -> tuple[System, RecordedTable, Messages]:
+    """The real use cases' ports: the real store and driver, and the queues and flows that all processes share."""
     os.environ.update(orders.env)
-    messages = Messages(random.Random(f"{orders.seed} messages {orders.number}"))
+    dice = random.Random(f"{orders.seed} messages {orders.number}")
+    messages = Messages(dice, shared.inboxes, orders.number, shared.pending)
     store = RecordedTable(TABLE, REGION, orders.folder / f"{orders.number}.jsonl")
     world, objects = RealWorld(), MemoryObjects()
     on = System(store, messages, Steps(messages), objects, Registry({}), world, MemoryVault(), "", lambda: "")
     return on, store, messages
 
 
-def prepare(orders: Orders) -> None:
+def prepare(orders: Orders, shared: Shared) -> None:
     """Apply the site and bring its pools to their limits, alone."""
-    on, _, messages = system(orders)
+    on, _, messages = system(orders, shared)
     apply.apply(on, "root", site.SITE, "site.toml")
     while message := messages.take():
         resize.resize(on, message["pool"])
+        messages.handled()
 
 
 def work(orders: Orders, shared: Shared) -> None:
     """Everything that one process does."""
-    on, store, messages = system(orders)
+    on, store, messages = system(orders, shared)
     dice = random.Random(f"{orders.seed} work {orders.number}")
     faults.install(orders.rates, random.Random(f"{orders.seed} faults {orders.number}"))
     if orders.dropped:
         faults.drop(orders.dropped)
         store.stall = STALL_SECONDS
     while not _is_over(shared):
-        if shared.open_leases.value < orders.open_jobs and _submit(on, shared, dice):
-            shared.messages[orders.number] = len(messages)
+        if shared.open_leases.value < orders.open_jobs:
+            _submit(on, shared, dice, messages)
         message = messages.take()
         if message is None:
             time.sleep(0.005)
             continue
         shared.moved.value = time.monotonic()
-        shared.messages[orders.number] = 1 + len(messages)
         again = _deliver(on, messages, message)
         for total, own in ((shared.open_leases, store.open), (shared.lost, store.lost), (shared.redelivered, again)):
             with total.get_lock():
                 total.value += own
         store.open = store.lost = 0
-        shared.messages[orders.number] = len(messages)
+        messages.handled()
 
 
 def _is_over(shared: Shared) -> bool:
-    """Whether all is done, or nothing moves any more."""
-    if shared.claims_left.value > 0 or any(shared.messages):
-        return False
-    return shared.open_leases.value <= 0 or time.monotonic() > shared.moved.value + QUIET_SECONDS
+    """Whether all is done, or nothing moves any more. Once that was so, it is for every process: none sends to one that
+    has ended, and waits for it.
+    """
+    if shared.claims_left.value <= 0 and shared.pending.value <= 0:
+        is_quiet = time.monotonic() > shared.moved.value + QUIET_SECONDS
+        shared.over.value |= shared.open_leases.value <= 0 or is_quiet
+    return bool(shared.over.value)
 
 
-def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
+def _submit(on: System, shared: Shared, dice: random.Random, messages: Messages) -> None:
     """Submit a job without a worker's step, if claims are left to be made."""
     with shared.claims_left.get_lock():
         if shared.claims_left.value <= 0:
-            return False
+            return
+        messages.submitting()
         made = submit.prepare(on, site.USER, site.ask(dice)).job
         job = replace(
             made,
@@ -135,7 +142,7 @@ def _submit(on: System, shared: Shared, dice: random.Random) -> bool:
         if on.store.get(job.key, type(job)):
             break  # it is ours: the answer was lost
     on.flows.start(job.id, 1, steps)
-    return True
+    messages.handled()
 
 
 def _deliver(on: System, messages: Messages, message: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""One process's queues and flows: its own messages, taken in any order, some of them twice."""
+"""The queues and flows of all processes: a message goes to any process, in any order, some of them twice."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ DOUBLED = 0.02
 
 
 class Messages:
-    """Queues whose messages come back to the process that sent them. As long as they are, those that are due."""
+    """What one process takes of the queues, and sends to them.
 
-    def __init__(self, dice: random.Random) -> None:
+    `inboxes` has a queue for each process. A message goes to one that is drawn, as SQS hands it to whichever function
+    takes it: if it came back to its sender, who grants first would have all the work, and nobody would race.
+    `pending` counts the messages that are due and not handled; those that are not due yet are not in it.
+    """
+
+    def __init__(self, dice: random.Random, inboxes: Sequence[Any], number: int, pending: Any) -> None:
         self._dice = dice
+        self._inboxes = inboxes
+        self._inbox = inboxes[number]
+        self._pending = pending
         self._waiting: list[tuple[float, dict[str, Any]]] = []
 
     def schedule(self, message: Mapping[str, Any]) -> None:
@@ -37,21 +45,34 @@ class Messages:
         """Nobody takes these: the next sweep finds the same."""
 
     def put(self, message: dict[str, Any], after: float = 0) -> None:
-        """Place a message, now and then twice."""
-        due = time.monotonic() + after
-        self._waiting += [(due, message)] * (2 if self._dice.random() < DOUBLED else 1)
+        """Send a message, now and then twice."""
+        for _ in range(2 if self._dice.random() < DOUBLED else 1):
+            self._count(0 if after else 1)
+            self._dice.choice(self._inboxes).put((time.monotonic() + after if after else 0.0, message))
 
     def take(self) -> dict[str, Any] | None:
-        """Any message that is due."""
-        due = self._due()
-        return self._waiting.pop(self._dice.choice(due))[1] if due else None
-
-    def __len__(self) -> int:
-        return len(self._due())
-
-    def _due(self) -> list[int]:
+        """Any message that is due. Who takes one says so when it is handled."""
+        while not self._inbox.empty():
+            self._waiting.append(self._inbox.get())
         now = time.monotonic()
-        return [at for at, (when, _) in enumerate(self._waiting) if when <= now]
+        due = [at for at, (when, _) in enumerate(self._waiting) if when <= now]
+        if not due:
+            return None
+        when, message = self._waiting.pop(self._dice.choice(due))
+        self._count(1 if when else 0)
+        return message
+
+    def handled(self) -> None:
+        """Count a message no more that was taken. What its handler sent is counted by then."""
+        self._count(-1)
+
+    def submitting(self) -> None:
+        """Count a job that is being submitted like a message, until `handled` is called."""
+        self._count(1)
+
+    def _count(self, more: int) -> None:
+        with self._pending.get_lock():
+            self._pending.value += more
 
 
 def token(job: str, step: int, steps: int) -> str:

@@ -72,6 +72,10 @@ def _told(change: Change, looked: dict[str, float]) -> dict[str, Any] | None:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """Everything that was recorded, in order of its end."""
-    lines = [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    """Everything that was recorded, in order of its end, with the process that recorded it."""
+    lines = [
+        {"process": path.stem, **json.loads(line)}
+        for path in sorted(folder.glob("*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
     return sorted(lines, key=lambda line: line["ended"])

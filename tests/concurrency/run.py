@@ -52,16 +52,9 @@ def run(size: Size, seed: int, *, rates: Rates = SOME, dropped: str | None = Non
         orders = [
             Orders(env, folder, number, seed, rates, size.open_leases, dropped) for number in range(size.processes)
         ]
-        together([(crew.prepare, (orders[0],))])
+        together([(crew.prepare, (orders[0], _shared(size.claims, processes=1)))])
         cloud.meter(env, reset=True)
-        shared = Shared(
-            SPAWN.Value("i", size.claims),
-            SPAWN.Value("i", 0),
-            SPAWN.Array("i", size.processes),
-            SPAWN.Value("d", time.monotonic()),
-            SPAWN.Value("i", 0),
-            SPAWN.Value("i", 0),
-        )
+        shared = _shared(size.claims, size.processes)
         began = time.monotonic()
         together([(crew.work, (each, shared)) for each in orders], lambda: _tell(shared))
         seconds = time.monotonic() - began
@@ -70,10 +63,23 @@ def run(size: Size, seed: int, *, rates: Rates = SOME, dropped: str | None = Non
         return Left(lines, rows, counted, seconds, shared.lost.value, shared.redelivered.value)
 
 
+def _shared(claims: int, processes: int) -> Shared:
+    return Shared(
+        claims_left=SPAWN.Value("i", claims),
+        open_leases=SPAWN.Value("i", 0),
+        inboxes=[SPAWN.SimpleQueue() for _ in range(processes)],
+        pending=SPAWN.Value("i", 0),
+        over=SPAWN.Value("i", 0),
+        moved=SPAWN.Value("d", time.monotonic()),
+        lost=SPAWN.Value("i", 0),
+        redelivered=SPAWN.Value("i", 0),
+    )
+
+
 def _tell(shared: Shared) -> None:
     """How far it is, on a terminal's other channel."""
     line = f"{max(0, shared.claims_left.value)} claims to be made, {shared.open_leases.value} leases open"
-    print(f"- {line}, {sum(shared.messages)} messages", file=sys.stderr, flush=True)
+    print(f"- {line}, {shared.pending.value} messages", file=sys.stderr, flush=True)
 
 
 def together(

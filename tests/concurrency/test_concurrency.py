@@ -22,6 +22,7 @@ def test_contended_claims_are_granted_once_each_and_in_order() -> None:
         left = run(SMALL, seed=seed)
         assert audit.broken(left) == []
         assert audit.claims(left.lines) >= SMALL.claims
+        assert audit.least_share(left.lines, SMALL.processes) >= audit.SHARE
         lost, overtaken = lost + left.lost, overtaken + audit.overtaken(left)
         if lost and overtaken:
             return

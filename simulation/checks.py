@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from penstock.domain.jobs.jobs import Job, job_key
@@ -26,6 +27,7 @@ from penstock.domain.units.units import Unit, UnitState, is_held, unit_key
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.rows import Change, Key, Row
 from penstock.ports import Order
+from penstock.system import parse_site
 from penstock.testing.store import lease_now
 from penstock.usecases import isolation, sweep
 from penstock.usecases.artifacts import expire, owners
@@ -40,6 +42,9 @@ from simulation.operators import held_is_held
 from simulation.ports import SimulatedStore, slots_of
 from simulation.share_invariants import portions
 from simulation.tasks import Died, Task
+
+NO_LONGER = r"the site no longer has (?P<pool>\S+)"
+"""Why a step fails whose pool is not there, and comes no more."""
 
 
 def _is_told_to_wait(reply: object) -> bool:
@@ -108,6 +113,13 @@ class Promises:
                 self.must(label, False, says)
         for label, says in held_is_held(moment, engine.world.now(), self._called):
             self.must(label, False, says)
+
+    def fails(self, cause: str) -> None:
+        """JOB-1: a job that fails because the site has not what it needs, was looked at by a site that has it not."""
+        task, named = self._engine.task, re.fullmatch(NO_LONGER, cause)
+        if named and task:
+            lacked = any(row is None or named["pool"] not in parse_site(row.toml).pools() for row in task.sites)
+            self.must("JOB-1", lacked, f"a job fails because {cause}, and every site that was read has it")
 
     def _running(self) -> Iterator[tuple[str, int, str]]:
         """Job, attempt and machine of every script that may be running."""

@@ -48,7 +48,7 @@ class Engine(Handlers):
         return self.broken
 
     def _set_up(self) -> None:
-        self.people.restore()
+        self.people.restore(self.plan.late)
         self._drain(self.world.now())
         self.on.store.overdue(self.on.store.shards(later=False)[0], self.world.now())
 

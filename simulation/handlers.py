@@ -164,14 +164,18 @@ class Handlers(Twin):
         """Check every promise after a commit."""
         self.promises.committed(changes, before)
 
+    def failed(self, cause: str) -> None:
+        """Check that a step fails for a reason that is so."""
+        self.promises.fails(cause)
+
     # Handlers.
 
     def begin(
         self, name: str, call: Callable[[], Any], then: Callable[[Task], None], *,
-        unit: str | None = None, intruder: bool = False,
+        unit: str | None = None, intruder: bool = False, dies_at: int = 0,
     ) -> None:  # fmt: skip
-        """Call a handler. `then` gets it when it has ended."""
-        task = Task(name, call, then, self.world.now(), unit=unit, intruder=intruder)
+        """Call a handler. `then` gets it when it has ended. `dies_at`: after which of its effects it dies."""
+        task = Task(name, call, then, self.world.now(), unit=unit, intruder=intruder, dies_at=dies_at)
         if self.chance("die"):
             task.dies_at, task.dies_after = self.dice.randint(1, 8), self.dice.random() < 0.5
         if self.chance("apart"):

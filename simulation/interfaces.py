@@ -71,6 +71,6 @@ class Run(Host, Protocol):
 
     def begin(
         self, name: str, call: Callable[[], Any], then: Callable[[Task], None], *,
-        unit: str | None = None, intruder: bool = False,
+        unit: str | None = None, intruder: bool = False, dies_at: int = 0,
     ) -> None:  # fmt: skip
-        """Call a handler. `then` gets it when it has ended."""
+        """Call a handler. `then` gets it when it has ended. `dies_at`: after which of its effects it dies."""

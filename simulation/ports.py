@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from sortedcontainers import SortedDict
 
 from penstock.domain.pools.pools import BEFORE_ITS_ROW, WAITING, Slot, SlotState, collection
+from penstock.domain.site.site import SITE_KEY, SiteText
 from penstock.kernel.errors import PenstockError, Throttled, Unreached
 from penstock.kernel.rows import Change, Check, Delete, Due, Key, Listed, Look, Place, Row, key_of
 from penstock.testing.store import LAST, MemoryStore, as_stored
@@ -56,6 +57,9 @@ class Host(Protocol):
 
     def committed(self, changes: Sequence[Change], before: Mapping[Key, Row | None]) -> None:
         """Check every promise after a commit."""
+
+    def failed(self, cause: str) -> None:
+        """Check that a step fails for a reason that is so."""
 
 
 REFUSALS: Mapping[Service, type[PenstockError]] = {
@@ -118,7 +122,13 @@ class SimulatedStore(MemoryStore):
         return ask(self._host, "the table", what, answer, effect=effect)
 
     def get(self, key: Key, kind: type[R]) -> R | None:
-        return self._ask("get", lambda: MemoryStore.get(self, key, kind))
+        def read() -> R | None:
+            row = MemoryStore.get(self, key, kind)
+            if key == SITE_KEY and self._host.task:
+                self._host.task.sites.append(row if isinstance(row, SiteText) else None)
+            return row
+
+        return self._ask("get", read)
 
     def find(self, pk: str, prefix: str, kind: type[R], **how: Any) -> list[R]:
         task = self._host.task
@@ -336,6 +346,7 @@ class SimulatedFlows(MemoryFlows):
         return self._answer("succeed", token, lambda: MemoryFlows.succeed(self, token))
 
     def fail(self, token: str, error: str, cause: str) -> None:
+        self._host.failed(cause)
         self._answer(f"fail with {error}", token, lambda: MemoryFlows.fail(self, token, error, cause))
 
     def _answer(self, how: str, token: str, answer: Callable[[], A]) -> A | Literal[True]:

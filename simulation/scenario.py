@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
@@ -130,6 +130,13 @@ class Shape:
             is_switched=is_switched,
         )  # fmt: skip
 
+    def without(self, types: Collection[str]) -> Shape:
+        """The site without some types of resources."""
+        uses = {name: {used: n for used, n in each.items() if used not in types} for name, each in self.uses.items()}
+        counts = {name: limit for name, limit in self.counts.items() if name not in types}
+        names = {name: held for name, held in self.names.items() if name not in types}
+        return replace(self, counts=counts, names=names, uses=uses)
+
 
 def _labelled(kind: str, name: str) -> str:
     """A thing with a label, which its name decides: a site that is varied does not change it."""
@@ -186,13 +193,18 @@ class Drawn(Protocol):
     def varied(self, dice: random.Random) -> Drawn:
         """A site that an operator may make of this one."""
 
+    def without(self, types: Collection[str]) -> Drawn:
+        """The site without some types of resources."""
+
 
 @dataclass
 class Plan:
-    """The site of a seed and the jobs that are submitted to it."""
+    """The site of a seed and the jobs that are submitted to it. `late`: types that the site gets once a job asks for
+    one."""
 
     shape: Drawn
     jobs: list[dict[str, Any]] = field(default_factory=list)
+    late: frozenset[str] = frozenset()
 
 
 def draw(dice: random.Random, jobs: int | None = None) -> Plan:
@@ -225,7 +237,19 @@ def draw(dice: random.Random, jobs: int | None = None) -> Plan:
     _choose(shape, made)
     _ask_for_machines(shape, made)
     _ask_for_hosts(shape, made)
-    return Plan(shape, made[:jobs])
+    return Plan(shape, made[:jobs], _late(shape))
+
+
+GROWING = 0.15
+"""In how many sites some types of resources come late."""
+
+
+def _late(shape: Shape) -> frozenset[str]:
+    """Some sites get some of their types only when a job asks for one. These dice leave the others alone."""
+    dice = random.Random(f"news of {shape.toml()}")
+    types = sorted({*shape.counts, *shape.names})
+    late = dice.sample(types, dice.randint(1, len(types)))
+    return frozenset(late) if dice.random() < GROWING else frozenset()
 
 
 IMAGE = f"registry.example.com/python@sha256:{'a' * 64}"

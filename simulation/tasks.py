@@ -13,6 +13,8 @@ from typing import Any
 
 import greenlet
 
+from penstock.domain.site.site import SiteText
+
 
 class Died(BaseException):
     """The function was killed; no `except Exception` of the code under test sees it."""
@@ -20,7 +22,10 @@ class Died(BaseException):
 
 @dataclass(eq=False)
 class Task:
-    """One call of a handler: what it is called, what it does, when it dies, and how it ended."""
+    """One call of a handler: what it is called, what it does, when it dies, and how it ended.
+
+    `sites`: what it read of the site, each time; None where there was none yet.
+    """
 
     name: str
     call: Callable[[], Any]
@@ -36,6 +41,7 @@ class Task:
     commits: int = 0
     goes_on: bool = False
     looked: dict[str, int] = field(default_factory=dict)
+    sites: list[SiteText | None] = field(default_factory=list)
     result: Any = None
     error: BaseException | None = None
     done: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -15,7 +15,7 @@ from penstock.domain.pools.pools import Claim, Pool, demand, pool_key
 from penstock.domain.pools.stops import WHOLE_SITE
 from penstock.domain.site.site import SITE_KEY, TARGET_POOLS, SiteText
 from penstock.domain.users.users import PRIORITY, User
-from penstock.kernel.errors import Throttled, Unreached
+from penstock.kernel.errors import Refused, Throttled, Unreached
 from penstock.system import parse_site
 from penstock.testing.twin import START
 from penstock.usecases.jobs import cancel, jobs, leases, submit, submit_lease
@@ -42,6 +42,11 @@ def owner(job: Job) -> User:
     return BEA if job.owner == BEA.name else ADA
 
 
+def _types(ask: Mapping[str, Any]) -> set[str]:
+    """The types of resources that a job asks for."""
+    return {each["type"] for each in ask["resources"].values()}
+
+
 class People:
     """Everybody who calls the API."""
 
@@ -65,6 +70,9 @@ class People:
                 self._submit(number, ask)
             elif isinstance(task.error, Throttled | Unreached):
                 self.left.append((number, ask))
+            elif isinstance(task.error, Refused) and engine.plan.late & self._lacking(_types(ask)):
+                self.left.append((number, ask))
+                self._grow(_types(ask))
 
         self._do(
             f"submit job {number + 1}",
@@ -169,14 +177,34 @@ class People:
         toml = (shape.varied(self._engine.dice) if self._engine.dice.random() < 0.6 else shape).toml()
         self._do("apply a site", lambda: apply.apply(self._engine.on, "root", toml, PATH))
 
+    def _lacking(self, types: Iterable[str]) -> set[str]:
+        """Which of some types of resources the site has not."""
+        applied = self._engine.store.rows.get(SITE_KEY)
+        there = parse_site(applied.toml).resources if isinstance(applied, SiteText) else {}
+        return set(types) - there.keys()
+
+    def _grow(self, types: set[str]) -> None:
+        """An operator adds the types that the site lacks, because a job was refused that asks for them.
+
+        In a site with faults the function often ends between the site and its pools, which the next sweep makes then.
+        """
+        engine, plan = self._engine, self._engine.plan
+        toml = plan.shape.without(self._lacking(plan.late) - types).toml()
+        engine.begin(
+            "apply a site with more types",
+            lambda: apply.apply(engine.on, "root", toml, PATH),
+            lambda _: None,
+            dies_at=1 if engine.weather.die and engine.dice.random() < 0.5 else 0,
+        )
+
     def _operate(self) -> None:
         found = operators.act(self._engine)
         if found:
             self._do(*found)
 
-    def restore(self) -> None:
-        """Operators undo what they changed, and repeat each call until it succeeds."""
-        on, shape = self._engine.on, self._engine.plan.shape
+    def restore(self, late: Collection[str] = ()) -> None:
+        """Operators undo what they changed, and repeat each call until it succeeds. `late`: types that come later."""
+        on, shape = self._engine.on, self._engine.plan.shape.without(late)
         apply.apply(on, "root", shape.toml(), PATH)
         for pool in sorted(
             (row for row in self._engine.store.rows.values() if isinstance(row, Pool)), key=lambda p: p.name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,6 +103,11 @@ class Site:
     def varied(self, dice: random.Random) -> Site:
         """It has one shape only."""
         del dice
+        return self
+
+    def without(self, types: Collection[str]) -> Site:
+        """All its types are there from the beginning."""
+        del types
         return self
 
     def _target(self, name: str, sizes: list[int]) -> str:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pytest
 
 from penstock.domain.jobs.jobs import Job, job_key
+from penstock.domain.pools.why import MissingPool
 from penstock.domain.units.units import Journal
 from penstock.kernel.errors import Unreached
 from penstock.usecases.jobs import settle
+from penstock.usecases.pools import forecast
 from simulation.ports import SimulatedQueues
 
 
@@ -35,6 +38,17 @@ def an_event_ends_whatever_runs(patch: pytest.MonkeyPatch) -> None:
         end(on, job_id, job.attempt if job and error else attempt, error, *how, **more)
 
     patch.setattr(settle, "settle", settled)
+
+
+def fails_what_is_still_to_come(patch: pytest.MonkeyPatch) -> None:
+    """A step whose pool is not there fails, although the site has just got it and its rollout comes to it."""
+    missing = forecast.missing_pool
+
+    def never_comes(on: Any, *names: str) -> MissingPool | None:
+        found = missing(on, *names)
+        return replace(found, is_coming=False) if found else None
+
+    patch.setattr(forecast, "missing_pool", never_comes)
 
 
 def time_only_goes_on(patch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,7 @@ FIRST = {
     "believe_that_it_was_written": 40, "anybody_cancels": 45, "called_by_two": 251, "idle_makes_no_room": 95,
     "key_opens_again": 162, "any_job_of_the_worker": 303, "makes_past_the_limit": 20,
     "believe_that_it_was_sent": 91, "an_event_ends_whatever_runs": 111, "time_only_goes_on": 10,
+    "fails_what_is_still_to_come": 25,
     "idle_counts_for_nothing": 5, "serves_anybody": 82, "takes_what_others_wait_for": 66,
     "free_once_its_agent_ended": 8, "lets_a_second_machine_in": 569, "lends_who_is_away": 8,
     "owners_are_not_asked": 8, "parts_of_two_hosts": 8, "a_part_is_enough": 8, "too_many_parts": 73,
@@ -164,6 +165,7 @@ PLANTED: Sequence[tuple[Plant, set[str], tuple[str, ...]]] = (
     (plants_world.believe_that_it_was_sent, {"QUEUE-1"}, ()),
     (plants_world.an_event_ends_whatever_runs, {"JOB-1"}, ()),
     (plants_world.time_only_goes_on, {"RULE-3"}, ()),
+    (plants_world.fails_what_is_still_to_come, {"JOB-1"}, ()),
 )
 
 

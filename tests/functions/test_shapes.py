@@ -15,8 +15,10 @@ from aws_lambda_powertools.event_handler import Response
 
 from penstock.api import app, body, openapi, routers, workers
 from penstock.api.app import Operation
+from penstock.api.privileges import RefusePrivilege
 from penstock.domain.commands import AgentFile, CacheName, SubmitJob
 from penstock.domain.replies import Idle, InputDownloads
+from penstock.domain.users.requests import REASON_CHARS
 from penstock.kernel.errors import Refused
 from tests.functions.stage import EVERY
 
@@ -264,6 +266,7 @@ def wrong(kind: type, raw: str) -> list[tuple[str | None, str, str | None]]:
             '{"path": "%s", "size": 1, "sha256": ""}' % ("x" * 1025),
             [("path", "path must have at most 1024 characters", None)],
         ),
+        (RefusePrivilege, '{"reason": ""}', [("reason", f"reason must have 1 to {REASON_CHARS} characters", None)]),
         (
             workers.AgentOutputs,
             '{"files": [{"path": "x", "sise": 1, "sha256": ""}]}',

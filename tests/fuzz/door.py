@@ -34,7 +34,7 @@ class Door:
 
 
 def _event(environ: Environ) -> dict[str, Any]:
-    raw, _, query = str(environ["REQUEST_URI"]).partition("?")
+    raw, query = str(environ["REQUEST_URI"]).partition("?")[0], environ["QUERY_STRING"]  # the URI need not have it
     headers = {
         name.removeprefix("HTTP_").replace("_", "-").lower(): value
         for name, value in environ.items()

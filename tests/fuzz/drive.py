@@ -24,6 +24,7 @@ from penstock.api.problems import TITLES
 from penstock.domain.users.users import WHOLE
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.stage import BODIES, DIGEST, HEADERS
+from tests.fuzz.before import BEFORE
 from tests.fuzz.stage import TOKEN, Stage
 
 EVERY = [*openapi.users(), *openapi.agents()]
@@ -63,6 +64,7 @@ def _load(stage: Stage) -> Any:
 
 def drive(stage: Stage, operation: Operation, size: int, number: int = 0) -> None:
     """So many right and so many wrong requests of one operation. Raises what a check finds, with the request."""
+    stage.begin(BEFORE.get(operation.name, lambda stage: None))
     _requests(stage, operation, GenerationMode.POSITIVE, size, number)
     if operation.body:  # every text is right in a path or a query, so a request without a body cannot be wrong
         _requests(stage, operation, GenerationMode.NEGATIVE, size, number)
@@ -93,6 +95,8 @@ def _mix(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any
     for name in list(case.path_parameters or {}):
         drawn = draw(st.sampled_from(real[name]) if draw(st.integers(0, 9)) else ODD)
         case.path_parameters[name] = drawn.replace("?", "%3F")  # which the client that sends it leaves as it is
+    if operation.name in ("read_shared_events", "read_shared_segment") and draw(st.integers(0, 3)):
+        case.query["key"] = stage.key_of_log
     for name in list(case.query or {}):
         if name in QUERY and draw(st.booleans()):
             case.query[name] = draw(st.sampled_from(QUERY[name]))
@@ -105,6 +109,10 @@ def _names(operation: Operation) -> dict[str, list[str]]:
         "/v1/resource-types/": ["bench", "licence"], "/v1/users/": ["ada", "root"], "/v1/published/": ["x.bin"],
         "/v1/public/": ["x.bin"], "/v1/jobs/": ["answer", "x"], "/v1/canaries/": ["licence"],
     }  # fmt: skip
+    if operation.name in ("remove_user", "ask_privilege", "refuse_privilege"):
+        return {"name": ["eve"], "privilege": ["resource.bench"]}
+    if operation.path.startswith("/v1/pools/"):
+        return {"sort": ["target"], "name": ["linux", "big"]}
     known = next((each for start, each in names.items() if operation.path.startswith(start)), None)
     users = {"user": ["ada", "root"]} if operation.name == "accept_repository" else {}
     return users | ({"name": known} if known else {}) | ({"sort": ["resource"]} if "canaries" in operation.path else {})
@@ -116,6 +124,10 @@ def _jobs(stage: Stage, operation: Operation) -> dict[str, list[str]]:
         return {"job": [stage.running] * 4 + [stage.settled]}
     if "/inputs" in operation.path:
         return {"job": [stage.given] * 4 + [stage.running]}
+    if operation.name in ("read_segment", "read_shared_events", "read_shared_segment"):
+        return {"job": [stage.running]}
+    if operation.path.endswith("/review"):
+        return {"job": [stage.reviewed]}
     if operation.name == "get_provenance":
         return {"job": [stage.settled]}
     if operation.name == "publish_output":
@@ -133,12 +145,15 @@ def _near(stage: Stage, operation: Operation, case: Case, draw: Callable[..., An
 
 def _said(stage: Stage) -> dict[str, Any]:
     """Right bodies that name what there is."""
-    parts = {"id": stage.output, "first": 1, "sha256": [DIGEST]}
+    parts = {"id": stage.big or stage.output, "first": 1, "sha256": [DIGEST]}
     ask = {name: BODIES["agent_save_cache"][name] for name in ("name", "paths", "key")}
     return {
         "agent_hello": {"worker": stage.worker, "key": stage.key, "token": TOKEN, "host": "here"},
         "agent_commit": {"ids": [stage.output]},
         "agent_parts": parts,
+        "agent_cache_parts": parts,
+        "ask_privilege": {"reason": "the new boards"},
+        "take_login": {"secret": stage.login["secret"]},
         "agent_commit_cache": {"id": stage.archive, **ask},
         "apply_site": {"toml": OTHER_SITE},
         "begin_session": {"token": stage.ada},
@@ -147,8 +162,11 @@ def _said(stage: Stage) -> dict[str, Any]:
 
 def _ask(stage: Stage, operation: Operation, case: Case, draw: Callable[..., Any]) -> None:
     """One request of somebody, and what must hold of its answer."""
-    tokens = {"root": stage.root, "ada": stage.ada, "worker": TOKEN, "nobody": None, "stranger": "x" * 43}
+    tokens = {
+        "root": stage.root, "ada": stage.ada, "eve": stage.eve, "worker": TOKEN, "nobody": None, "stranger": "x" * 43
+    }  # fmt: skip
     mine = ["root", "ada"] if operation in openapi.users() or operation.need != WHOLE else ["worker"]
+    mine = ["eve"] if operation.name == "ask_privilege" else mine
     who = draw(st.sampled_from([*mine, *mine, *mine, *tokens]), "who")
     token = tokens[who]
     stage.again()

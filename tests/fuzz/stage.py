@@ -9,6 +9,8 @@ import base64
 import copy
 import hashlib
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,12 +23,12 @@ from penstock.testing.twin import START
 from tests.crash.runtime import Reply, Runtime
 from tests.crash.sitefile import PRIVATE
 from tests.crash.sweep import Sweep
-from tests.functions.stage import BODIES, BYTES, DELIVERY, DIGEST, EVENT, LAB
+from tests.functions.stage import ASKS, BODIES, BYTES, DELIVERY, DIGEST, ENVIRONMENT, EVENT, LAB
 from tests.fuzz.door import Door
 
 CANARY = '[resources.licence.canary]\nevery = "1d"\nscript = "true"\ntarget = "linux"\n'
 IDENTITY = '[identity]\naudiences = ["sts.amazonaws.com"]\n'
-SITE = PRIVATE + CANARY + IDENTITY + LAB
+SITE = PRIVATE + CANARY + IDENTITY + LAB + ENVIRONMENT
 TOKEN = "w" * 43
 """The token of the worker whose job runs."""
 
@@ -37,24 +39,28 @@ class Stage:
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self._sweep = Sweep(patch)
         self.site, self.root = self._sweep.site, self._sweep.token
+        self.site.on = replace(self.site.on, front_key=lambda: "f" * 64)  # as with a cache in front of the API
         self.runtime = Runtime(self.site)
         self.door = Door(self.runtime)
         self.met: Counter[tuple[str, int]] = Counter()
         """How often which operation was answered how."""
         self.user("PUT", "/v1/config", {"toml": SITE})
-        self.ada = self._known("ada")
+        self.ada, self.eve = self._known("ada", "resource.bench"), self._known("eve")
+        self.login = self.user("POST", "/v1/logins", {"host": "laptop"}).body
+        self.big = self.key_of_log = ""
         self.settled = self._settled()
         self.running = self.job(resources=["bench", "licence"])
         self.worker = self.hello(self.running, TOKEN)
         self.output, self.archive = self._kept()
         self.waiting = self.job(resources=["bench"])
         self.given = self.job(inputs=["data"])
+        self.reviewed = self.job(script=ASKS)
         self.tested = str(self.user("POST", "/v1/factories/hand/test", BODIES["begin_factory_test"]).body["id"])
         self.site.on.store.commit([Create(DELIVERY), Create(commits.new_set(EVENT, START))])
         self.user("PUT", f"/v1/jobs/{self.running}/store/answer", BODIES["put_value"])
         self.rest()
         self.real = self._real()
-        self._rows = copy.deepcopy(dynamodb._tables["state"]["items"])
+        self._first = self._rows = copy.deepcopy(dynamodb._tables["state"]["items"])
 
     def close(self) -> None:
         """End what is still parked."""
@@ -66,6 +72,14 @@ class Stage:
         if items != self._rows:
             items.clear()
             items.update(copy.deepcopy(self._rows))
+
+    def begin(self, before: Callable[[Stage], Any]) -> None:
+        """Have something happen first, after which every request begins until the next `begin`."""
+        self._rows = self._first
+        self.again()
+        before(self)
+        self.rest()
+        self._rows = copy.deepcopy(dynamodb._tables["state"]["items"])
 
     def rest(self) -> None:
         """Let everything happen that happens by itself."""
@@ -106,7 +120,7 @@ class Stage:
             "set": ["s-1"],
             "segment": ["0"],
             "lease": [self._leased(), self.running],
-            "code": [self.user("POST", "/v1/logins", {"host": "laptop"}).body["code"]],
+            "code": [self.login["code"]],
             "token": [each["id"] for each in self.user("GET", "/v1/users/ada/tokens").body["items"]],
             "owner": ["ada"],
             "series": ["nightly"],
@@ -120,8 +134,8 @@ class Stage:
     def _leased(self) -> str:
         return str(self.user("POST", "/v1/leases", {"resources": ["licence"]}, self.ada).body["id"])
 
-    def _known(self, name: str) -> str:
-        self.user("POST", "/v1/users", {"name": name, "privileges": ["resource.bench"]})
+    def _known(self, name: str, *privileges: str) -> str:
+        self.user("POST", "/v1/users", {"name": name, "privileges": list(privileges)})
         return str(self.user("POST", f"/v1/users/{name}/tokens", {}).body["token"])
 
     def _settled(self) -> str:
@@ -137,7 +151,7 @@ class Stage:
         path = f"/v1/agent/jobs/{job}/outputs"
         file = {"path": "/work/x", "size": len(BYTES), "sha256": DIGEST}
         (upload,) = self.user("POST", path, {"files": [file]}, token).body["uploads"]
-        self._put(upload["url"])
+        self.put(upload["url"])
         self.user("POST", f"{path}/commit", {"ids": [upload["id"]]}, token)
         return str(upload["id"])
 
@@ -146,12 +160,13 @@ class Stage:
         path = f"/v1/agent/jobs/{self.running}"
         self.user("POST", f"{path}/events", BODIES["agent_events"], TOKEN)
         told = self.user("POST", f"{path}/caches/save", BODIES["agent_save_cache"], TOKEN).body
-        self._put(told["url"])
+        self.put(told["url"])
         ask = {name: BODIES["agent_save_cache"][name] for name in ("name", "paths", "key")}
         self.user("POST", f"{path}/caches/commit", {"id": told["id"], **ask}, TOKEN)
         return self._output(self.running, TOKEN), str(told["id"])
 
-    def _put(self, url: str) -> None:
+    def put(self, url: str) -> None:
+        """Send the bytes of a file to where it belongs."""
         name = urlsplit(url).path.removeprefix("/outputs/")
         digest = base64.b64encode(hashlib.sha256(BYTES).digest()).decode()  # as the signed URL demands
         self.site.clients["s3"].put_object(Bucket="outputs", Key=name, Body=BYTES, ChecksumSHA256=digest)

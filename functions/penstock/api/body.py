@@ -198,9 +198,11 @@ def _bounded(converter: Converter, hint: Any) -> Hook:
 
 
 def _within(value: object, bound: Bound) -> None:
-    """Raises Wrong for a text that is too long, or a number that is too small or too large."""
+    """Raises Wrong for a text that is too short or too long, or a number that is too small or too large."""
     if isinstance(value, str) and len(value) > bound.most:
         raise Wrong(Fault(f"must have at most {bound.most} characters"))
+    if isinstance(value, str) and len(value) < bound.least:
+        raise Wrong(Fault(f"must have {bound.least} to {bound.most} characters"))
     if isinstance(value, int) and not bound.least <= value <= bound.most:
         raise Wrong(Fault(f"must be from {bound.least} to {bound.most}"))
 

@@ -68,6 +68,7 @@ def test_it_waits_for_a_new_quota_too(twin: Twin, ada: User) -> None:
     job = submit(twin, ada, target="big")
     twin.run()
     assert jobs.explain(twin.on, job_of(twin, job)).summary == COMES.format("quota/vcpus")
+    assert told(twin, job)[-1] == COMES.format("quota/vcpus")
     sweep(twin)
     run_to_end(twin, job)
     assert job_of(twin, job).end.outcome is Outcome.SUCCEEDED

@@ -256,7 +256,7 @@ def test_the_audit_log_is_filtered_by_what_was_done_to_what_and_when(
     page.get_by_text("Nothing like that was done.").wait_for()
     assert page.url.endswith("/audit?did=pause&what=pool+target%2F&until=30d")
     page = operator.open("/audit?did=paused")
-    page.get_by_text("“paused” is no action. There are accept repository, apply config,").wait_for()
+    page.get_by_text("“paused” is no action. There are accept repository, account diff,").wait_for()
     page = operator.open("/audit?since=whenever")
     page.get_by_text("“whenever” is no time.").wait_for()
 

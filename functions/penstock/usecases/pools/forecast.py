@@ -128,13 +128,12 @@ def short_block(on: System, job: Job, step: int) -> Block | None:
     """What a waiting step's log says of it: the first of its pools that lacks something, and some of its holders.
 
     However long the queue and many the holders, few rows are read: a job that waits costs nothing, and `job why` tells
-    the rest. None if the pool is not there.
+    the rest. None if a pool is not there.
     """
-    claims = grants.claims(job, step, on.world.now())
-    lacking = next(((pool, claim) for claim in claims if (pool := _lacking(on, claim))), None)
-    pool, claim = lacking or (on.store.get(pool_key(claims[0].pool), Pool), claims[0])
-    if pool is None:
+    waited_for = _waited_for(on, grants.claims(job, step, on.world.now()))
+    if waited_for is None:
         return None
+    pool, claim = waited_for
     most = ROWS_READ if grants.choosing_among([claim], pool.name) else why.MAX_HOLDERS + 1
     held = on.store.find(pools.collection(pool.name), f"{SlotState.HELD}#", Slot, limit=most)
     return why.short_block(pool, held, claim)
@@ -149,15 +148,27 @@ def missing_pool(on: System, *names: str) -> MissingPool | None:
     return MissingPool(name, is_coming=name in current_site(on).pools()) if name else None
 
 
-def _lacking(on: System, claim: Claim) -> Pool | None:
-    """A claim's pool, if it has not what the claim wants now."""
-    pool = on.store.get(pool_key(claim.pool), Pool)
-    if pool is None or pool.is_amount:
-        return pool if pool and (pool.is_closed or pool.limit - pool.used < claim.count) else None
+def _waited_for(on: System, claims: Sequence[Claim]) -> tuple[Pool, Claim] | None:
+    """The first pool that has not what its claim wants, or else the first of all; None if one before is not there."""
+    first: tuple[Pool, Claim] | None = None
+    for claim in claims:
+        pool = on.store.get(pool_key(claim.pool), Pool)
+        if pool is None:
+            return None
+        if _is_short(on, pool, claim):
+            return pool, claim
+        first = first or (pool, claim)
+    return first
+
+
+def _is_short(on: System, pool: Pool, claim: Claim) -> bool:
+    """Whether a claim's pool has not what the claim wants now."""
+    if pool.is_amount:
+        return pool.is_closed or pool.limit - pool.used < claim.count
     most = ROWS_READ if grants.choosing_among([claim], pool.name) else claim.count
     free = on.store.find(pools.collection(claim.pool), f"{SlotState.FREE}#", Slot, limit=most)
     held = on.store.find(collection(claim.pool), f"{SlotState.HELD}#", Slot, limit=ROWS_READ) if pool.share else ()
-    return None if grants.can_grant(claim, {pool.name: Stock(pool, [claim], free, had=held)}) else pool
+    return not grants.can_grant(claim, {pool.name: Stock(pool, [claim], free, had=held)})
 
 
 def wait_graph(on: System) -> Graph:

@@ -319,7 +319,7 @@ def _log_if_waiting(on: System, job_id: str, lease: Lease) -> None:
     blocked = forecast.short_block(on, job, lease.step)
     lease_now = on.store.get(lease.key, Lease)
     if lease_now and lease_now.state is LeaseState.WAITING:
-        missing = None if blocked else forecast.missing_pool(on, lease.pool)
+        missing = None if blocked else forecast.missing_pool(on, *forecast.pools_of(job, lease.step))
         logs.append(on, job_id, lease.attempt, explain(job, [lease_now], blocked, missing=missing).summary)
 
 

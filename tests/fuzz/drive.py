@@ -24,7 +24,7 @@ from penstock.api.problems import TITLES
 from penstock.domain.users.users import WHOLE
 from tests.functions.service import SITE as OTHER_SITE
 from tests.functions.stage import BODIES, DIGEST, HEADERS
-from tests.fuzz.before import BEFORE
+from tests.fuzz.preparations import PREPARATIONS
 from tests.fuzz.stage import TOKEN, Stage
 
 EVERY = [*openapi.users(), *openapi.agents()]
@@ -64,7 +64,7 @@ def _load(stage: Stage) -> Any:
 
 def drive(stage: Stage, operation: Operation, size: int, number: int = 0) -> None:
     """So many right and so many wrong requests of one operation. Raises what a check finds, with the request."""
-    stage.begin(BEFORE.get(operation.name, lambda stage: None))
+    stage.begin(PREPARATIONS.get(operation.name, lambda stage: None))
     _requests(stage, operation, GenerationMode.POSITIVE, size, number)
     if operation.body:  # every text is right in a path or a query, so a request without a body cannot be wrong
         _requests(stage, operation, GenerationMode.NEGATIVE, size, number)

@@ -1,4 +1,4 @@
-"""What must have happened before an operation, where the site of the stage alone would always refuse it."""
+"""What is done before an operation is asked, where the site of the stage alone would always refuse it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _print_lines(stage: Stage) -> None:
     stage.key_of_log = str(stage.user("GET", f"/v1/jobs/{stage.running}/events").body["key"])
 
 
-BEFORE: Mapping[str, Callable[[Stage], Any]] = {
+PREPARATIONS: Mapping[str, Callable[[Stage], Any]] = {
     "release_job": lambda stage: _hold(stage, f"/v1/jobs/{stage.running}"),
     "release_worker": lambda stage: _hold(stage, f"/v1/workers/{stage.worker}"),
     "release_resource": lambda stage: [_hold(stage, f"/v1/resources/{each}") for each in stage.real["resource"]],

@@ -22,7 +22,8 @@ interface FindProps {
   onGo: (line: number) => void;
 }
 
-export function Find({ query, search, at, total, onQuery, onGo }: FindProps) {
+export function Find({ query, search: last, at, total, onQuery, onGo }: FindProps) {
+  const search = query.text ? last : undefined; // the last search is replaced only after the text is gone
   const input = useRef<HTMLInputElement>(null);
   useFindKey(input);
   const go = (step: 1 | -1) => {
@@ -55,7 +56,7 @@ export function Find({ query, search, at, total, onQuery, onGo }: FindProps) {
         ↓
       </button>
       <span class="log-count" role="status">
-        {search && query.text ? counted(search, at, total) : ""}
+        {search ? counted(search, at, total) : ""}
       </span>
     </div>
   );

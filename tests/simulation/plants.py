@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -40,12 +39,14 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 def found(first: int, *, blind: tuple[str, ...] = ()) -> Told | None:
     """The run that finds what is planted: of the seeds from `first` on, or of all others, should dice fall otherwise.
 
-    It warns if it took many, so that somebody writes down the seed that finds it now.
+    Raises AssertionError if it took many: it names the seed that finds it now, for somebody to write down.
     """
     seeds = [*SEEDS[first:], *SEEDS[:first]]
     told = runner.find(seeds, blind=blind)
-    if told and seeds.index(told.run.seed) >= MANY:
-        warnings.warn(f"slow: no seed from {first} on found it soon; let it begin with {told.run.seed}", stacklevel=2)
+    took = seeds.index(told.run.seed) + 1 if told else 0
+    assert told is None or took <= MANY, (
+        f"found, but only by the {took}th seed from {first} on: begin with {told.run.seed}"
+    )
     return told
 
 

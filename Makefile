@@ -17,6 +17,7 @@ DOMAIN := tests/domain tests/jobfile
 RECORDS := tests/mutate/test_record.py tests/mutate/test_effects.py tests/mutate/test_carried.py tests/promises
 N ?= 20
 ONLY ?= tests
+BASE_PYTHON ?= # what .venv is made with; unset, the first on PATH that is new enough
 AGENT_PYTHON ?= $(firstword $(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.9.*/bin/python) python3.9)
 
 # Tests start thousands of processes: without compiled modules on disk, each compiles all that it imports.
@@ -146,7 +147,7 @@ $(WRITERS)/installed: docs/tools/requirements.txt
 	@touch $@
 
 $(STAMP): requirements.txt pyproject.toml setup.py
-	@python=; for each in python3 python3.14 python3.13 python3.12 python3.11; do \
+	@python=; for each in $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
 		if $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$each; break; fi; \
 	done; \
 	if [ -z "$$python" ]; then echo "Penstock needs Python 3.11 or newer on PATH; this machine has: $$(python3 -V 2>&1)" >&2; exit 1; fi; \

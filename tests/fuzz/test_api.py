@@ -10,7 +10,7 @@ from penstock.api.app import Operation
 from tests.fuzz.drive import EVERY, drive
 from tests.fuzz.stage import Stage
 
-pytestmark = pytest.mark.xdist_group("fuzz")
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("fuzz")]
 SIZE = 4
 """How many right and how many wrong requests of each operation there are; `python -m tests.fuzz api` makes more."""
 

@@ -31,6 +31,7 @@ FIRST = {"the_sweep_forgets_holds": (2,)}
 """Where to begin to look for what other seeds find late."""
 
 
+@pytest.mark.e2e
 def test_jobs_with_the_figures_of_arvados() -> None:
     """All its faults at once, and every job settles."""
     ran = runner.once(0, How(20))

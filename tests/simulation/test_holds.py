@@ -31,6 +31,7 @@ HOSTS = ("UNIT-1", "QUEUE-3", "JOB-1")
 """What the second plant also breaks: a host does not learn either that its worker's cleaning has begun, and waits."""
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("plant", "first", "blind"), [(the_sweep_forgets_holds, 12, ()), (destroyed_before_it_is_written, 228, HOSTS)]
 )

@@ -70,6 +70,7 @@ def test_an_unknown_kind_of_trouble_is_refused(capsys: pytest.CaptureFixture[str
     assert "there is no rain" in capsys.readouterr().err
 
 
+@pytest.mark.e2e
 def test_hosts_come_and_go_and_do_their_jobs() -> None:
     """Their machines go down, forget, are silent, leave, and are there twice.
 

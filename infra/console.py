@@ -34,6 +34,12 @@ LOG_PATHS = "/v1/logs/*"
 LOG_QUERY = ("key", "after", "limit")
 """All that a reply to LOG_PATHS depends on, besides the path: functions/penstock/api/logs.py."""
 
+KEPT_ERRORS = (404, 414, 500, 501, 502, 503, 504)
+"""The errors that CloudFront keeps for ten seconds unless it is told otherwise: a request that was throttled would fail
+for all readers of a log until then. Source: CloudFront Developer Guide, "HTTP 4xx and 5xx status codes that CloudFront
+caches".
+"""
+
 A_YEAR = Duration.days(365)
 
 REASONS: Mapping[str, str] = {
@@ -79,6 +85,9 @@ class Console(Construct):
             additional_behaviors=self._replies(api),
             http_version=cloudfront.HttpVersion.HTTP2_AND_3,
             minimum_protocol_version=cloudfront.SecurityPolicyProtocol.TLS_V1_2_2021,
+            error_responses=[
+                cloudfront.ErrorResponse(http_status=each, ttl=Duration.seconds(0)) for each in KEPT_ERRORS
+            ],
             domain_names=[domain] if domain else None,
             certificate=acm.Certificate.from_certificate_arn(self, "Certificate", certificate) if domain else None,
         )

@@ -8,15 +8,13 @@ needs routes to the services that they use: docs/operators/wells/postgres.md lis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 
 from infra.functions import Functions
-
-JOINED = ("well", "sweep")
 
 ATTACH = (
     "ec2:AssignPrivateIpAddresses",
@@ -28,6 +26,11 @@ ATTACH = (
 )
 """The actions with which Lambda connects a function to a network. Source: AWSLambdaVPCAccessExecutionRole."""
 
+JOINED: Mapping[str, tuple[str, ...]] = {"well": (), "sweep": ("ec2:DescribeNetworkInterfaces",)}
+"""The functions that are connected, and which of these actions their own code needs: the account diff, a part of the
+sweep, lists the interfaces that the `ec2` factory made, and what is denied no grant allows.
+"""
+
 REASONS: Mapping[str, str] = {
     "AwsSolutions-IAM5[Resource::*]": "an interface has no name before Lambda makes it, and our code may not make any"
 }
@@ -35,8 +38,8 @@ REASONS: Mapping[str, str] = {
 
 def join(functions: Functions, subnets: Sequence[str], groups: Sequence[str]) -> None:
     """Connect the functions that call wells to these subnets."""
-    for each in JOINED:
-        functions.allow(each, _attach(f"{Stack.of(functions).stack_name}-{each}"))
+    for each, needed in JOINED.items():
+        functions.allow(each, _attach(f"{Stack.of(functions).stack_name}-{each}", needed))
         shape = functions.of[each].node.default_child
         assert isinstance(shape, lambda_.CfnFunction)
         shape.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
@@ -44,14 +47,16 @@ def join(functions: Functions, subnets: Sequence[str], groups: Sequence[str]) ->
         )
 
 
-def _attach(function: str) -> Sequence[iam.PolicyStatement]:
-    """Permissions for Lambda to connect a function. Lambda uses the function's role; calls by the function are denied.
+def _attach(function: str, needed: Collection[str]) -> Sequence[iam.PolicyStatement]:
+    """Permissions for Lambda to connect a function. Lambda uses the function's role; calls by the function are denied,
+    but for those that it needs itself.
 
     The function is named by ARN, because its role's policy must exist before the function.
     """
     arn = f"arn:{Aws.PARTITION}:lambda:{Aws.REGION}:{Aws.ACCOUNT_ID}:function:{function}"
     from_function = {"ArnEquals": {"lambda:SourceFunctionArn": [arn, f"{arn}:*"]}}
+    denied = [each for each in ATTACH if each not in needed]
     return [
         iam.PolicyStatement(actions=list(ATTACH), resources=["*"]),
-        iam.PolicyStatement(effect=iam.Effect.DENY, actions=list(ATTACH), resources=["*"], conditions=from_function),
+        iam.PolicyStatement(effect=iam.Effect.DENY, actions=denied, resources=["*"], conditions=from_function),
     ]

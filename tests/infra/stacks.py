@@ -42,6 +42,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "fargate": {"fargate": CLUSTER, "fargate_role": PULL, "fargate_logs": LOGS},
     "libcloud": {"libcloud": "true"},
     "network": {"well_secrets": "penstock/postgres, /penstock/pg/password", **NETWORK},
+    "machines-and-network": {"ec2": "true", **NETWORK},
     "wells": {
         "well_secrets": "penstock/rack, /penstock/boards/key",
         "factory_secrets": "penstock/lab, /penstock/propolis/key",

@@ -41,6 +41,13 @@ def replies(stack: Template) -> dict[str, Any]:
     return dict(found)
 
 
+def test_an_error_is_kept_for_nobody_else(stack: Template) -> None:
+    """Or a request that was throttled would fail for all readers of a log for ten seconds."""
+    told = distribution(stack)["CustomErrorResponses"]
+    assert {each["ErrorCode"] for each in told} == {404, 414, 500, 501, 502, 503, 504}
+    assert all(set(each) == {"ErrorCode", "ErrorCachingMinTTL"} and each["ErrorCachingMinTTL"] == 0 for each in told)
+
+
 def test_logs_by_their_keys_are_kept_for_all_of_their_readers(stack: Template) -> None:
     """SEC-2: a reply depends on its address alone; who reads is not passed on, so that it cannot be kept for others."""
     found, _ = distribution(stack)["CacheBehaviors"]

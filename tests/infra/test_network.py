@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.grants import secret_statements
+from infra.grants import EC2_GRANTS, secret_statements
 from infra.network import ATTACH, JOINED
 from infra.settings import Settings
 from tests.infra.stacks import GROUPS, NETWORK, SUBNETS
@@ -57,11 +57,21 @@ def test_only_who_calls_wells_is_in_it(joined: Template) -> None:
 def test_lambda_may_attach_it_and_our_code_may_not(joined: Template, name: str) -> None:
     allowed, denied = sorted(attaching(joined, name), key=lambda each: each["Effect"])
     assert (allowed["Effect"], denied["Effect"]) == ("Allow", "Deny")
-    assert set(denied["Action"]) == set(allowed["Action"]) == set(ATTACH)
+    assert set(allowed["Action"]) == set(ATTACH) == {*denied["Action"], *JOINED[name]}
     source, version = denied["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
     assert text(version) == f"{text(source)}:*"
     assert text(source) == f"arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:Penstock-{name}"
     assert joined.functions()[name]["FunctionName"] == f"Penstock-{name}"
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_nothing_is_denied_that_the_code_itself_calls(stacks_with_settings: Mapping[str, Path], name: str) -> None:
+    """The sweep lists interfaces for the account diff: what is denied anywhere, no other statement allows."""
+    both = Template.of_assembly(stacks_with_settings["machines-and-network"])
+    statements = both.statements(both.functions()[name]["Role"])
+    denied = {action for each in statements if each["Effect"] == "Deny" for action in listed(each["Action"])}
+    assert denied
+    assert not denied & {action for each in EC2_GRANTS.get(name, ()) for action in each.actions}
 
 
 @pytest.mark.parametrize("name", JOINED)

@@ -12,7 +12,7 @@ import pytest
 from penstock.domain.pools.grants import Allocator, Stock
 from penstock.domain.pools.pools import Claim, LeaseState, Pool, Warm, pool_key
 from penstock.domain.site.site import Limits
-from penstock.domain.units.retries import BACK_OFF
+from penstock.domain.units.retries import BACK_OFF, BACK_OFF_MOST
 from penstock.domain.units.units import STEP_WITHIN, CleanProof, Drain, Hold, Unit, UnitKind, UnitState, unit_key
 from penstock.domain.users.users import User
 from penstock.kernel.errors import DriverError, RateLimited, Refused
@@ -99,12 +99,18 @@ def test_a_warm_unit_is_lent_only_if_it_is_idle_and_not_held(warm_twin: Twin, ad
     assert (lent is None, hand.changes() == []) == (how in UNFIT, how in UNFIT)
 
 
-def test_a_unit_that_is_not_done_keeps_who_comes_after_it_for_as_long_as_it_is_held(twin: Twin) -> None:
-    """UNIT-2, UNIT-3: nobody looks again every minute at what stands for hours."""
+def test_who_comes_after_a_unit_that_is_held_looks_again_when_that_ends_or_after_ten_minutes(twin: Twin) -> None:
+    """UNIT-2, UNIT-3: nobody looks every minute at what stands for hours, nor hours after it was released."""
     there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     now = twin.world.now()
     assert turn_pause(twin.on, UNIT) == STEP_WITHIN  # also if its row is not there
-    for hold, pause in [(None, STEP_WITHIN), (now + HOUR, HOUR), (now + SECOND, STEP_WITHIN), (START, STEP_WITHIN)]:
+    for hold, pause in [
+        (None, STEP_WITHIN),
+        (now + HOUR, BACK_OFF_MOST),
+        (now + BACK_OFF_MOST - SECOND, BACK_OFF_MOST - SECOND),
+        (now + SECOND, STEP_WITHIN),
+        (START, STEP_WITHIN),
+    ]:
         there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold and hold_of(hold)))
         assert turn_pause(twin.on, UNIT) == pause
     there(twin, lease(0, LeaseState.RELEASED, pool="target/linux", unit="w-1"))
@@ -115,7 +121,7 @@ def test_who_had_its_turn_waits_for_no_other_unit_of_its_last_job(twin: Twin) ->
     """QUEUE-1: its lease is over, and nobody would wake it when the other is put back."""
     there(twin, lease(0, LeaseState.RELEASING, pool="target/linux", unit="w-1"))
     there(twin, unit(id="w-1", state=UnitState.DIRTY, hold=hold_of(twin.world.now() + HOUR)))
-    assert turn_pause(twin.on, UNIT) == HOUR
+    assert turn_pause(twin.on, UNIT) == BACK_OFF_MOST
     assert turn_pause(twin.on, replace(UNIT, lease=replace(UNIT.lease, is_over=True))) is None
 
 

@@ -22,6 +22,7 @@ from penstock.usecases import sweep as usecases_sweep
 from penstock.usecases.jobs import cancel, jobs
 from penstock.usecases.site import apply
 from penstock.usecases.units import drivers, maintenance, retire
+from penstock.usecases.units import release as units_release
 from penstock.usecases.workers import agents
 from tests.usecases.holds import HOUR, ROOT, hold, release, running, wait
 from tests.usecases.steps import dies_after_the_report, finish, hello, job_of, submit, sweep, told, worker_of
@@ -99,6 +100,20 @@ def test_the_resources_of_its_attempt_stay_with_a_held_worker(twin: Twin, ada: U
     sweep(twin)
     assert unit_of(twin, worker.id).state is UnitState.GONE
     assert (databases(twin)[0].state, twin.drivers.basin.cleaned) == (UnitState.IDLE, [database.id])
+
+
+def test_a_lost_message_after_a_release_keeps_resources_no_longer_than_the_sweep(twin: Twin, ada: User) -> None:
+    """UNIT-1, UNIT-3: not until the hold would have ended, days later."""
+    job, worker = running(twin, ada, resources=["db"])
+    hold(twin, worker, 6 * 24 * HOUR)
+    finish(twin, job)
+    wait(twin, HOUR)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(units_release, "slot_freed", lambda *_: None)
+        assert release(twin, worker).state is UnitState.GONE
+    assert twin.drivers.basin.cleaned == []
+    wait(twin, 1200)
+    assert twin.drivers.basin.cleaned == [databases(twin)[0].id]
 
 
 def test_a_held_resource_is_not_cleaned_and_its_worker_goes_home(twin: Twin, ada: User) -> None:

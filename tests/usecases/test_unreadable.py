@@ -10,7 +10,7 @@ import pytest
 from penstock.domain import metrics
 from penstock.domain.cooldowns import Budget, Cause, Obstacle, budget_key, cool_down_key, failure_key
 from penstock.domain.jobs.jobs import Outcome, State, job_key
-from penstock.domain.pools.pools import Pool, pool_key
+from penstock.domain.pools.pools import Lease, Pool, pool_key
 from penstock.domain.pools.series import Hour
 from penstock.domain.pools.stops import WHOLE_SITE, Stop, stop_key
 from penstock.domain.units.units import Unit, UnitState
@@ -20,6 +20,7 @@ from penstock.kernel.rows import Create, Key
 from penstock.testing.site import site_toml
 from penstock.testing.twin import Twin
 from penstock.usecases import cooldowns
+from penstock.usecases.pools import serving
 from penstock.usecases.site import apply, stops
 from penstock.usecases.users import lifecycle, tokens, users
 from tests.usecases.exact import site
@@ -149,6 +150,32 @@ def test_what_a_unit_that_cannot_be_read_has_outside_is_not_destroyed(twin: Twin
     row = twin.store.get(unit.key, Unit)
     assert row
     assert row.state is UnitState.GONE
+
+
+@pytest.mark.parametrize("damaged", [1, 2])
+def test_a_claim_whose_leases_cannot_be_read_keeps_its_place(twin: Twin, ada: User, damaged: int) -> None:
+    """SLOT-2, QUEUE-1: it is neither dropped, nor granted a part of its step."""
+    benches = {"bench": {"well": "locks", "limit": 2}}
+    text = site_toml(wells={"locks": "lock"}, targets={"default": {"limit": 2}}, resources=benches)
+    apply.apply(twin.on, "root", text, "site.toml")
+    twin.run()
+    first = submit(twin, ada, resources=["bench"])
+    twin.run()
+    hello(twin, first)
+    waiting = submit(twin, ada, resources={"both": {"type": "bench", "count": 2}})
+    twin.run()
+    leases = sorted(row.key for row in twin.store.rows.values() if isinstance(row, Lease) and row.job == waiting)
+    for key in leases[:damaged]:
+        damage(twin, key)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(twin.queues, "serve", lambda *_: None)
+        finish(twin, first)
+    with pytest.raises(Newer):
+        serving.serve(twin.on, ["resource/bench"])
+    twin.store.unreadable.clear()
+    for _ in range(20):
+        sweep(twin, 60)
+    assert worker_of(twin, waiting)
 
 
 def test_a_unit_that_cannot_be_read_is_not_taken_for_lost(twin: Twin, ada: User) -> None:

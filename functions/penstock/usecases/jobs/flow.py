@@ -183,8 +183,8 @@ def turn_pause(on: System, unit: Unit) -> timedelta | None:
     if turn is None or turn.order == unit.lease.order:
         return None
     ahead = unit_of(on, turn)
-    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit
+    if ahead and ahead.state is UnitState.QUARANTINED:  # ending the quarantine wakes this unit, as a release does
         return retries.BACK_OFF_MOST
     if ahead and ahead.hold:
-        return max(units.STEP_WITHIN, ahead.hold.until - on.world.now())
+        return min(max(units.STEP_WITHIN, ahead.hold.until - on.world.now()), retries.BACK_OFF_MOST)
     return units.STEP_WITHIN

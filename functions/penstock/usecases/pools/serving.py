@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypeVar
 
 from penstock.domain import metrics
 from penstock.domain.jobs.jobs import Job, job_key
@@ -28,6 +29,8 @@ from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
 from penstock.usecases.workers import power
+
+R = TypeVar("R", bound=Row)
 
 ROUNDS = 25
 """How often one call reads a pool. If more can be granted after that, it leaves it to another call."""
@@ -171,17 +174,17 @@ def _turns(on: System, found: Sequence[Pick]) -> list[Turn]:
     """Claims with their jobs, and with their leases that wait; all are read in a few requests."""
     claims = [next(iter(pick.rows.values())) for pick in found]
     rows = rows_at(on, [job_key(claim.job) for claim in claims])
-    jobs = [_job(on, claim, rows) for claim in claims]
+    jobs = [_row(on, job_key(claim.job), rows, Job) for claim in claims]
     keys = [_lease_keys(claim, job) for claim, job in zip(claims, jobs, strict=True)]
     rows |= rows_at(on, [key for of in keys for key in of])
-    leases = [[row for key in of if isinstance(row := rows.get(key), Lease)] for of in keys]
+    leases = [[lease for key in of if (lease := _row(on, key, rows, Lease))] for of in keys]
     return [Turn(*turn) for turn in zip(found, jobs, leases, strict=True)]
 
 
-def _job(on: System, claim: Claim, rows: Mapping[Key, Row]) -> Job | None:
-    """A claim's job. One that was not found among others is read by itself: what cannot be read is not gone."""
-    job = rows.get(job_key(claim.job))
-    return job if isinstance(job, Job) else on.store.get(job_key(claim.job), Job)
+def _row(on: System, key: Key, rows: Mapping[Key, Row], shape: type[R]) -> R | None:
+    """A row. One that was not found among others is read by itself, which raises: what cannot be read is not gone."""
+    row = rows.get(key)
+    return row if isinstance(row, shape) else on.store.get(key, shape)
 
 
 def _lease_keys(claim: Claim, job: Job | None) -> list[Key]:

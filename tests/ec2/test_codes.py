@@ -33,8 +33,9 @@ CODES: dict[tuple[type[DriverError], Reach | None], str] = {
     (NoCapacity, Reach.SUBNET): "InsufficientFreeAddressesInSubnet",
     (Misconfigured, Reach.OFFER): "Unsupported UnsupportedHostConfiguration",
     (Misconfigured, Reach.SUBNET): "InvalidSubnet InvalidSubnetID.NotFound InvalidSubnetID.Malformed",
+    (Misconfigured, Reach.MARKET): "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
     (Misconfigured, None): """
-        UnauthorizedOperation AuthFailure AuthFailure.ServiceLinkedRoleCreationNotPermitted AccessDenied
+        UnauthorizedOperation AuthFailure AuthFailure.Another AccessDenied
         AccessDeniedException Blocked OptInRequired PendingVerification InvalidClientTokenId SignatureDoesNotMatch
         IncompleteSignature MissingAuthenticationToken UnrecognizedClientException
         InvalidAMIID.NotFound InvalidAMIID.Malformed InvalidAMIID.Unavailable InvalidBlockDeviceMapping

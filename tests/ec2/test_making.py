@@ -134,6 +134,21 @@ class TestAlternatives:
         assert len(ec2.tries()) == 5
         assert all(shortage.scope.startswith("ec2/eu-west-1/spot/") for shortage in done.shortages)
 
+    def test_an_account_without_the_role_for_spot_gets_machines_on_demand(self, ec2: Ec2) -> None:
+        message = "The provided credentials do not have permission to create the service-linked role for EC2 Spot"
+        ec2.fail("RunInstances", "AuthFailure.ServiceLinkedRoleCreationNotPermitted", message)
+        done = factory(ec2, market="spot-first").create(order())
+        assert isinstance(done, Ready)
+        assert done.metadata["market"] == "on-demand"
+        assert [shortage.scope for shortage in done.shortages] == []
+        assert len(ec2.tries()) == 2
+
+    def test_without_that_role_there_is_nothing_on_spot_alone(self, ec2: Ec2) -> None:
+        ec2.fail("RunInstances", "AuthFailure.ServiceLinkedRoleCreationNotPermitted", "no permission", times=9)
+        with pytest.raises(Misconfigured, match="ServiceLinkedRoleCreationNotPermitted"):
+            factory(ec2, market="spot").create(order())
+        assert len(ec2.tries()) == 1
+
     def test_there_is_no_time_for_all_so_the_next_create_goes_on_behind_them(self, ec2: Ec2) -> None:
         """A call that takes too long would be broken off, and what it met forgotten."""
         ec2.short = {("*", "*", "spot")}

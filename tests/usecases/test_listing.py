@@ -149,6 +149,28 @@ def test_pages_of_jobs_follow_each_other(twin: Twin, ada: User) -> None:
     assert ([job.id for job in found], end) == (names[2:], None)
 
 
+def test_a_page_has_as_many_jobs_as_a_reply_has_room_for(twin: Twin, ada: User) -> None:
+    """Lambda passes 6 MB, quotes escaped twice: beyond that, the answer to a good request would be an error."""
+    tags = {f"t{number:03}": 500 * '"' for number in range(100)}
+    jobs = [submit(twin, ada, tags=tags) for _ in range(20)][::-1]
+    pages, page = list[list[str]](), ""
+    while True:
+        rows, following = listing.list_jobs(twin.on, ada, None, Wanted(), 50, page)
+        pages.append([row.id for row in rows])
+        if following is None:
+            break
+        page = following
+    assert [len(each) for each in pages] == [15, 5]
+    assert [each for some in pages for each in some] == jobs
+
+
+def test_one_job_is_shown_however_long_its_tags_are(twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "PAGE_BYTES", 0)
+    jobs = [submit(twin, ada, tags={"a": "b"}) for _ in range(2)][::-1]
+    first, following = listing.list_jobs(twin.on, ada, None, Wanted(), 50, "")
+    assert ([row.id for row in first], following) == (jobs[:1], jobs[0])
+
+
 def test_a_list_has_more_jobs_than_are_read_at_once(twin: Twin, ada: User) -> None:
     names = [submit(twin, ada) for _ in range(101)][::-1]
     assert listed(twin.on, ada, limit=101) == names

@@ -8,10 +8,11 @@ and the next goes on.
 from __future__ import annotations
 
 import heapq
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import accumulate, chain
 
 from penstock.domain.jobs import jobs, places, states
 from penstock.domain.jobs.jobs import Job, State
@@ -35,6 +36,9 @@ AT_ONCE = 1000
 
 DUE_AT_ONCE = 5000
 """How many entries of the due index are read at once."""
+
+PAGE_BYTES = 3 * 1024**2
+"""How much of a reply tags take: Lambda passes 6 MB, as text within JSON (Developer Guide, Quotas)."""
 
 WHENEVER = datetime(9999, 1, 1, tzinfo=UTC)
 """Later than every deadline."""
@@ -74,7 +78,14 @@ def list_jobs(
         hits = [job for job in _read(on, keys) if is_wanted(on, job, wanted)]
         found += hits
         size = limit - len(found) if 2 * len(hits) >= len(keys) else 2 * len(keys)
-    return found[:limit], found[limit - 1].id if len(found) > limit else None if walk.is_at_end else walk.last
+    shown = _fitting(found[:limit])
+    return shown, shown[-1].id if len(found) > len(shown) else None if walk.is_at_end else walk.last
+
+
+def _fitting(found: Sequence[Job]) -> list[Job]:
+    """As many of the first jobs as a reply has room for, and one at least: of a job only its tags are long."""
+    sizes = accumulate(len(json.dumps(json.dumps(job.request.tags))) for job in found)
+    return [job for at, (job, size) in enumerate(zip(found, sizes, strict=True)) if size <= PAGE_BYTES or not at]
 
 
 def _read(on: System, keys: Sequence[Key]) -> list[Job]:

@@ -24,6 +24,7 @@ class Reach(StrEnum):
     OFFER = "offer"  # this type, in this place, on this market
     TYPE = "type"  # this type, on this market
     GROUP = "group"  # this quota group, on this market
+    MARKET = "market"  # this market
     PLACE = "place"  # this subnet's zone
     SUBNET = "subnet"  # this subnet
     ALL = "all"  # the region
@@ -48,6 +49,7 @@ class Alternative:
             Reach.OFFER: f"{self.market}/{self.type}/{place}",
             Reach.TYPE: f"{self.market}/{self.type}",
             Reach.GROUP: f"{self.market}/group/{self.group}",
+            Reach.MARKET: f"{self.market}",
             Reach.PLACE: f"place/{place}",
             Reach.SUBNET: f"subnet/{subnet}",
             Reach.ALL: "all",

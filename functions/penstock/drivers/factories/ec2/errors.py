@@ -44,6 +44,8 @@ TABLE: Mapping[str, Meaning] = {
     **codes(Meaning(NoCapacity, Reach.SUBNET), "InsufficientFreeAddressesInSubnet"),
     **codes(Meaning(Misconfigured, Reach.OFFER), "Unsupported", "UnsupportedHostConfiguration"),
     **codes(Meaning(Misconfigured, Reach.SUBNET), "InvalidSubnet", "InvalidSubnetID"),
+    # The account has no role for spot yet: docs/operators/ec2.md. On demand, machines can be made.
+    **codes(Meaning(Misconfigured, Reach.MARKET), "AuthFailure.ServiceLinkedRoleCreationNotPermitted"),
     **codes(
         MISCONFIGURED,
         "AuthFailure",

@@ -31,7 +31,8 @@ from penstock.system import parse_site
 from penstock.testing.store import lease_now
 from penstock.usecases import isolation, sweep
 from penstock.usecases.artifacts import expire, owners
-from penstock.usecases.pools.scheduler import read_stock, read_stocks
+from penstock.usecases.pools.scheduler import read_stock
+from penstock.usecases.pools.serving import stocks_of
 from penstock.usecases.units import quarantine, reconcile
 from simulation import choices, packings
 from simulation.commits import Facts, Moment, moves_of, remember
@@ -202,7 +203,7 @@ class Promises:
         names = dict.fromkeys(pool for claim in self._queue(name) for pool in claim.pools)
         found = {each: read_stock(self._engine.on, each, self._queue(each)) for each in names}
         whole = {each: stock for each, stock in found.items() if stock}
-        read = read_stocks(self._engine.on, name)
+        read = stocks_of(self._engine.on, name)
         return any(stocks and grants.pick(name, stocks) for stocks in (read, whole))
 
     def _queue(self, name: str) -> list[Claim]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from penstock.domain.pools.choices import Choice
 from penstock.domain.pools.matching import wishes
-from penstock.domain.pools.pools import Claim, Pool, thing_of
+from penstock.domain.pools.pools import Claim, Pool, Slot, thing_of
 
 
 class Given:
@@ -83,10 +83,12 @@ def _things(pool: Pool) -> dict[str, list[str]]:
 
 
 class Everything:
-    """All that pools have, given to claims one after the other as if nobody had anything."""
+    """All that pools have, given to claims one after the other as if nobody had anything. What is `aside` of a pool
+    is not there: no job's end brings it back.
+    """
 
-    def __init__(self, pool: Callable[[str], Pool | None]) -> None:
-        self._pool = pool
+    def __init__(self, pool: Callable[[str], Pool | None], aside: Callable[[str], Collection[Slot]]) -> None:
+        self._pool, self._aside = pool, aside
         self._given: dict[str, Given] = {}
         self._asked = Counter[str]()
 
@@ -105,11 +107,12 @@ class Everything:
 
     def _most(self, name: str) -> int:
         pool = self._pool(name)
-        return pool.limit if pool and not pool.is_paused else 0
+        away = sum(slot.count for slot in self._aside(name) if not slot.withdrawn)
+        return pool.limit - away if pool and not pool.is_paused else 0
 
     def _names(self, name: str) -> Sequence[str]:
-        pool = self._pool(name)
-        return (pool.names or ())[: pool.limit] if pool else ()
+        pool, away = self._pool(name), {slot.name for slot in self._aside(name)}
+        return [each for each in (pool.names or ())[: pool.limit] if each not in away] if pool else ()
 
     def _things_of(self, name: str) -> Given:
         pool = self._pool(name)

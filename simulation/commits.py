@@ -196,7 +196,7 @@ class Moment:
         left = [slot.name for state in ("free#", "idle#") for slot in self.store.scan(pk, state, Slot)]
         ahead = [other for other in queue if other.order < claim.order]
         taken = self.names_taken(claim.pool, claim.job)
-        return choices.harmed(ahead, pool, left, taken, choices.Everything(self._pool))
+        return choices.harmed(ahead, pool, left, taken, choices.Everything(self._pool, self.aside))
 
     def harmed(self, claim: Claim, left: int) -> list[Claim]:
         """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.
@@ -204,12 +204,18 @@ class Moment:
         But for those who could not be granted with those before them even if nobody had anything.
         """
         found: list[Claim] = []
-        everything, wanted = choices.Everything(self._pool), 0
+        everything, wanted = choices.Everything(self._pool, self.aside), 0
         for other in heads(self.store.scan(collection(claim.pool), WAITING, Claim)):
             if other.order < claim.order and everything.add(other):
                 wanted += other.count
                 found += [other] if wanted > left else []
         return found
+
+    def aside(self, name: str) -> list[Slot]:
+        """The slots of a pool that no job's end brings back: held by no job, or of hosts that are away."""
+        pk = collection(name)
+        held = [slot for slot in self.store.scan(pk, "held#", Slot) if slot.job is None]
+        return [*held, *self.store.scan(pk, "away#", Slot)]
 
     def _pool(self, name: str) -> Pool | None:
         row = self.store.rows.get(pool_key(name))

@@ -26,9 +26,13 @@ class Hosts:
         """The hosts that have enough free for a claim, and nobody else's job, where owners are kept apart."""
         return [host for host in self._chosen(claim) if self._free[host] >= claim.count and self._is_open(host, claim)]
 
-    def most(self, claim: Claim) -> list[str]:
-        """The hosts of which most is free, of those that a claim chooses."""
-        fits = self._chosen(claim)
+    def most(self, claim: Claim, aside: Mapping[str, int]) -> list[str]:
+        """The hosts of which most is free, of those that a claim chooses, and that have enough once jobs end, without
+        the parts that are aside; of all, if there is none.
+        """
+        parts = self._pool.share.parts if self._pool.share else 1
+        chosen = self._chosen(claim)
+        fits = [host for host in chosen if parts - aside.get(host, 0) >= claim.count] or chosen
         return [host for host in fits if self._free[host] == max(self._free[each] for each in fits)]
 
     def _is_open(self, host: str, claim: Claim) -> bool:

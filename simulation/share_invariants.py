@@ -4,7 +4,7 @@ grants (penstock.domain.pools.packing).
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from fractions import Fraction
 
@@ -129,10 +129,12 @@ def _passed(moment: Moment, pool: Pool, was: Claim, seen: list[Claim], before: p
 def _overtaken(
     moment: Moment, pool: Pool, first: Claim, before: packings.Hosts, after: packings.Hosts, taken: Collection[str]
 ) -> Iterator[Broke]:
-    if pool.is_paused or not packings.Hosts(pool, (pool.names or ())[: pool.limit], {}).fit(first):
+    aside = {slot.name: slot.thing for slot in moment.aside(pool.name)}
+    names = [name for name in (pool.names or ())[: pool.limit] if name not in aside]
+    if pool.is_paused or not packings.Hosts(pool, names, {}).fit(first):
         return
     lost = bool(before.fit(first)) and not after.fit(first)
-    if lost or (not before.fit(first) and before.most(first) in [[host] for host in taken]):
+    if lost or (not before.fit(first) and before.most(first, Counter(aside.values())) in [[host] for host in taken]):
         moment.facts.overtaken[first.key] += 1
         if moment.facts.overtaken[first.key] > OVERTAKEN:
             yield "QUEUE-2", f"from {first.job} its host in {pool.name} was taken more than {OVERTAKEN} times"

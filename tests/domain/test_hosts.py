@@ -1,7 +1,7 @@
 """Whether a machine that exists already is there."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -89,3 +89,10 @@ def test_a_host_that_stays_is_in_the_index_at_its_new_time() -> None:
     """It is written once in half a lease, so its entry may move each time."""
     heard = hosts.renew(replace(HOST, indexed=Look(NOW)), NOW + LEASE, LEASE)
     assert (heard.due, heard.indexed) == (NOW + 2 * LEASE, None)
+
+
+@pytest.mark.parametrize(
+    ("away", "is_lost"), [(None, False), (NOW, True), (NOW + timedelta(seconds=1), False), (NOW - MINUTE, True)]
+)
+def test_a_host_that_is_away_for_long_is_lost(away: datetime | None, is_lost: bool) -> None:
+    assert hosts.is_lost(replace(HOST, away=away), NOW + MINUTE, MINUTE) is is_lost

@@ -11,7 +11,7 @@ from penstock.domain.pools import grants, matching
 from penstock.domain.pools.choices import ANY, Choice
 from penstock.domain.pools.grants import Stock
 from penstock.domain.pools.matching import Matching, Prospect, Sorting, Wish
-from penstock.domain.pools.pools import Claim, Pool
+from penstock.domain.pools.pools import Claim, Pool, SlotState
 from tests.domain.helpers import claim, pool, slot
 
 BENCH = "resource/bench"
@@ -140,6 +140,45 @@ def test_who_wants_a_thing_for_itself_waits_for_the_one_of_which_most_is_there(
     assert (found == [alone]) is overtaken
 
 
+@pytest.mark.parametrize(
+    ("lacking", "taken", "overtaken"),
+    [
+        ((), "b1/2", True),
+        ((), "b2/1", False),
+        (("b1",), "b2/1", True),  # as much is here of both, but b1 is not there as a whole once jobs end
+        (("b1",), "b1/2", False),
+        (("b1", "b2"), "b1/2", True),
+    ],
+)
+def test_who_wants_a_thing_for_itself_waits_for_none_of_which_a_slot_is_aside(
+    lacking: Sequence[str], taken: str, overtaken: bool
+) -> None:
+    """QUEUE-2: leases of the other thing would else follow each other for ever."""
+    alone, room = chooser("J0", "rack == 1", exclusive=True), [slot("b1/2"), slot("b2/1")]
+    found = matching.overtaken_by([alone], [slot(taken)], room, benches(**TWICE), lacking)
+    assert (found == [alone]) is overtaken
+    held = [slot(f"{name}/1", state=SlotState.HELD, unit="r-1") for name in lacking]
+    busy = [slot("b2/2", state=SlotState.HELD, unit="r-2", job="J")]
+    stock = Stock(benches(**TWICE), [alone], room, had=[*held, *busy])
+    assert (stock.overtaken([alone], [slot(taken)], "ada") == [alone]) is overtaken
+
+
+def test_nothing_is_reserved_for_who_waits_for_what_jobs_do_not_bring_back() -> None:
+    """Whether things are numbered, named, or wanted as a whole. What the site took out anyway does not count."""
+    away = slot("b1/1", state=SlotState.AWAY)
+    sizes = {"names": ("b1/1", "b1/2", "b1/3", "b2/1", "b2/2"), "limit": 5}
+    whole = chooser("J0", "rack == 1", exclusive=True)
+    for aside, fits in (([], True), ([away], True), ([away, slot("b2/1", state=SlotState.AWAY)], False)):
+        given = Stock(benches(**sizes), [whole], aside=aside)
+        assert grants.satisfiable([whole], {BENCH: given}) == [fits]
+    two = claim("J1", count=2, takes=({BENCH: 2},))
+    for aside, fits in (([], True), ([slot("1")], False), ([slot("3", withdrawn=True)], True)):
+        assert grants.satisfiable([two], {BENCH: Stock(pool(limit=2), [two], aside=aside)}) == [fits]
+    one = chooser("J2", "name == b1")
+    for aside, fits in (([], True), ([slot("b1")], False), ([slot("b2")], True)):
+        assert grants.satisfiable([one], {BENCH: Stock(benches(), [one], aside=aside)}) == [fits]
+
+
 def test_others_may_have_what_who_wants_a_thing_for_itself_does_not_wait_for() -> None:
     """Two each want one for themselves; so of three things that all are free, one is left for others."""
     names = [f"{thing}/{lease}" for thing in ("b1", "b2", "b3") for lease in (1, 2)]
@@ -173,7 +212,7 @@ def test_nothing_can_be_granted_of_what_is_paused_or_has_no_things() -> None:
 def test_a_thing_for_oneself_is_there_once_however_many_leases_it_serves() -> None:
     twice = benches(**TWICE)
     claims = [chooser(f"J{at}", "rack == 1", exclusive=True) for at in range(3)]
-    prospect = Prospect(twice, [Choice("rack == 1", exclusive=True)])
+    prospect = Prospect(twice, [Choice("rack == 1", exclusive=True)], TWICE["names"], ())
     found = []
     for each in claims:
         found.append(prospect.has(each))

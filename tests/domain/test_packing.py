@@ -44,7 +44,12 @@ def parts(*names: str, **changes: Any) -> list[Slot]:
 
 
 def had(*names: str, owner: str) -> list[Slot]:
-    return parts(*names, state=SlotState.HELD, owner=owner, unit="w-1")
+    return parts(*names, state=SlotState.HELD, owner=owner, unit="w-1", job="J")
+
+
+def aside(*names: str) -> list[Slot]:
+    """Slots of units that are in quarantine."""
+    return parts(*names, state=SlotState.HELD, unit="w-2")
 
 
 def wants(job: str, count: int = 1, owner: str = "ada", labels: str = "", **changes: Any) -> Claim:
@@ -152,6 +157,11 @@ def test_who_waits_takes_what_is_left_of_a_host_from_those_behind() -> None:
     assert left.add(wants("C", labels="rack == 2")) == [Place(None, has_it=False)]
 
 
+def test_a_host_that_jobs_share_no_more_has_one_part() -> None:
+    left = Packing(lab(share=None), {"a": 0, "b": 0}, {}, lacking={"a": 1})
+    assert left.add(wants("A")) == [Place("b", has_it=False)]
+
+
 def test_a_copy_is_a_trial() -> None:
     left = Packing(lab(), {"a": 1}, {})
     assert left.copy().add(wants("A"))[0].has_it
@@ -159,7 +169,7 @@ def test_a_copy_is_a_trial() -> None:
 
 
 def test_what_could_be_granted_together() -> None:
-    prospect = Prospect(lab())
+    prospect = Prospect(lab(), NAMES)
     for name, owner in (("A", "ada"), ("B", "eve")):
         mine = wants(name, 3, owner)
         assert prospect.has(mine)
@@ -168,8 +178,45 @@ def test_what_could_be_granted_together() -> None:
     assert not prospect.has(wants("C", 2, "ada"))
     assert not prospect.has(wants("C", 1, "bob"))
     for changes in ({"paused": True}, {"limit": 0}, {"names": None}):
-        assert not Prospect(lab(**changes)).has(wants("A"))
+        assert grants.satisfiable([wants("A")], {LAB: stock([], NAMES, **changes)}) == [False]
     assert grants.satisfiable([wants("A", 5)], {LAB: stock([], NAMES)}) == [False]
+
+
+@pytest.mark.parametrize(
+    ("away", "is_met"), [(("a/1",), True), (("a/1", "b/1"), False), (("a/1", "a/2"), True), ((), True)]
+)
+def test_nothing_is_reserved_for_who_wants_more_of_a_host_than_jobs_bring_back(
+    away: Sequence[str], is_met: bool
+) -> None:
+    given = replace(stock([], NAMES), aside=aside(*away))
+    assert grants.satisfiable([wants("A", 4)], {LAB: given}) == [is_met]
+
+
+@pytest.mark.parametrize(
+    ("kept", "taken", "harmed"),
+    [
+        (("a/1",), "b/1", True),  # more is left of a, but never all of it
+        (("a/1",), "a/2", False),
+        ((), "a/2", True),
+        ((), "b/1", False),
+        (("a/1", "b/2"), "a/2", True),  # of neither: it waits as if nothing were aside
+    ],
+)
+def test_who_waits_for_a_whole_host_waits_for_none_of_which_a_part_is_aside(
+    kept: Sequence[str], taken: str, harmed: bool
+) -> None:
+    """QUEUE-2: jobs on b would else follow each other for ever."""
+    others = [name for name in ("a/1", "b/2", "b/3", "b/4") if name not in kept]
+    given = stock([wants("A", 4)], ["a/2", "a/3", "a/4", "b/1"], [*aside(*kept), *had(*others, owner="ada")])
+    assert [each.job for each in given.overtaken(given.claims, parts(taken), "ada")] == ["A"] * harmed
+
+
+def test_where_a_part_is_aside_who_wants_few_of_it_waits_there() -> None:
+    given = stock(
+        [wants("A", 3)], ["a/2", "a/3", "b/1"], [*aside("a/1"), *had("a/4", "b/2", "b/3", "b/4", owner="ada")]
+    )
+    assert [each.job for each in given.overtaken(given.claims, parts("a/2"), "ada")] == ["A"]
+    assert given.overtaken(given.claims, parts("b/1"), "ada") == []
 
 
 def test_nobody_starves_and_nobody_meets_another_owner() -> None:

@@ -346,4 +346,5 @@ def test_a_slot_whose_unit_is_kept_is_nobodys(is_own: bool, state: SlotState) ->
 
 def test_a_slot_that_is_set_aside_is_held_by_no_job() -> None:
     aside = pools.set_aside(LEASED, LATER)
+    assert [pools.is_aside(each) for each in (aside, LEASED, slot("1"))] == [True, False, False]
     assert (aside.state, whose(aside), aside.since, aside.unit) == (SlotState.HELD, (None, None, None), LATER, "r-1")

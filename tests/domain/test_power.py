@@ -362,3 +362,20 @@ def test_of_a_settled_order_a_host_is_left_on_unless_it_was_never_asked_for_or_i
 )
 def test_an_order_for_people(order: PowerOrder, said: str | None) -> None:
     assert power.describe(order) == said
+
+
+@pytest.mark.parametrize(
+    ("order", "is_given_up"),
+    [
+        (None, False),
+        (ON, False),
+        (OFF, False),
+        (replace(ON, missed=1), True),
+        (replace(ON, again=NOW + MINUTE), True),
+        (replace(ON, again=NOW), False),
+    ],
+)
+def test_who_did_not_come_is_given_up_and_so_is_who_is_left_alone_for_now(
+    order: PowerOrder | None, is_given_up: bool
+) -> None:
+    assert power.is_given_up(order, NOW) is is_given_up

@@ -127,7 +127,8 @@ class Stock:
     `free`: as many free slots without a unit as these claims want together; `warm`: those with a unit, whomever it
     serves. `idle`: slots that kept units take besides; they are read only to see who could make room, and what is
     reserved. Where a claim chooses, all that is free is read; where one wants a thing for itself, or parts of one, also
-    what is `had` by others. That is None where it is not known.
+    what is `had` by others. That is None where it is not known. `aside`: slots that no job's end brings back, as their
+    host is away, or their unit in quarantine; they are read only where something is reserved.
     """
 
     pool: Pool
@@ -136,6 +137,7 @@ class Stock:
     warm: Sequence[Slot] = ()
     idle: Sequence[Slot] = ()
     had: Sequence[Slot] | None = None
+    aside: Sequence[Slot] = ()
 
     @property
     def name(self) -> str:
@@ -194,8 +196,8 @@ class Stock:
     def overtaken(self, ahead: Sequence[Claim], taken: Sequence[Slot], owner: str) -> list[Claim]:
         """Which of some claims are harmed if an owner takes some slots, where it matters which. [QUEUE-2]"""
         if self.pool.share:
-            return packing.overtaken_by(ahead, taken, owner, self.unleased, self.had, self.pool)
-        return matching.overtaken_by(ahead, taken, self.unleased, self.pool)
+            return packing.overtaken_by(ahead, taken, owner, self.unleased, self.had, self.pool, self.lacking)
+        return matching.overtaken_by(ahead, taken, self.unleased, self.pool, self.lacking)
 
     def warm_for(self, claim: Claim) -> list[Slot]:
         """The warm slots that a claim may get, those first whose units serve nobody else. [SEC-2]"""
@@ -211,7 +213,25 @@ class Stock:
     @property
     def most(self) -> int:
         """How much there would be if nobody held anything; 0 while an operator has paused the pool."""
-        return 0 if self.pool.is_paused else self.pool.limit
+        return 0 if self.pool.is_paused else self.pool.limit - sum(slot.count for slot in self._kept_aside)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the slots that there would be then; none of a pool that is numbered."""
+        aside = {slot.name for slot in self._kept_aside}
+        names = () if self.pool.is_paused else (self.pool.names or ())[: self.pool.limit]
+        return [name for name in names if name not in aside]
+
+    @property
+    def _kept_aside(self) -> Sequence[Slot]:
+        """What is aside of what there is to be."""
+        return [slot for slot in self.aside if not slot.withdrawn]
+
+    @cached_property
+    def lacking(self) -> Mapping[str, int]:
+        """The things of which so many slots are aside: who wants such a thing for itself may wait for very long."""
+        had = (slot for slot in self.had or () if pools.is_aside(slot))
+        return Counter({slot.name: slot.thing for slot in (*had, *self.aside)}.values())
 
     def has(self, count: int) -> bool:
         """Whether this many slots, or this much of the amount, can be granted."""
@@ -554,7 +574,7 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
     not depend on those behind.
     """
     asked: dict[str, int] = {}
-    maybe = {name: _prospect(stock.pool, choosing_among(queue, name)) for name, stock in stocks.items()}
+    maybe = {name: _prospect(stock, choosing_among(queue, name)) for name, stock in stocks.items()}
     prospects = {name: prospect for name, prospect in maybe.items() if prospect}
     found: list[bool] = []
     for claim in queue:
@@ -575,11 +595,11 @@ def satisfiable(queue: Sequence[Claim], stocks: Mapping[str, Stock]) -> list[boo
     return found
 
 
-def _prospect(pool: Pool, choices: Sequence[Choice]) -> Prospect | packing.Prospect | None:
+def _prospect(stock: Stock, choices: Sequence[Choice]) -> Prospect | packing.Prospect | None:
     """What could be granted of a pool together; None where only the number counts."""
-    if pool.share:
-        return packing.Prospect(pool)
-    return Prospect(pool, choices) if choices else None
+    if stock.pool.share:
+        return packing.Prospect(stock.pool, stock.names)
+    return Prospect(stock.pool, choices, stock.names, stock.lacking) if choices else None
 
 
 def _wanted(claim: Claim) -> dict[str, int]:

@@ -12,7 +12,7 @@ one kind of thing only, they are the same. docs/decisions/0099-claims-choose-amo
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from penstock.domain.pools.choices import ANY, NAME, Choice, test_of
@@ -214,37 +214,53 @@ def _steps(paths: Mapping[Kind, tuple[int, Kind | None]], end: Kind) -> Iterable
 NOTHING: Mapping[Kind, int] = {}
 
 
-def overtaken_by(ahead: Iterable[Claim], taken: Sequence[Slot], room: Sequence[Slot], pool: Pool) -> list[Claim]:
+def overtaken_by(
+    ahead: Iterable[Claim], taken: Sequence[Slot], room: Sequence[Slot], pool: Pool, lacking: Collection[str] = ()
+) -> list[Claim]:
     """The claims ahead in a queue that are harmed if some of its room is taken: they do not get all that they want of
-    what is left, and what is taken would be of use to them. [QUEUE-2]
+    what is left, and what is taken would be of use to them. Of things that are `lacking` some slots are set aside.
+    [QUEUE-2]
     """
     everybody = list(ahead)
     sorting = Sorting(pool, choosing(everybody, pool.name))
     left, gone = sorting.count(room), sorting.count(taken)
     matching = Matching({kind: count - gone[kind] for kind, count in left.items()})
-    return [claim for claim in everybody if _lacks(matching, sorting, claim, pool, gone) & gone.keys()]
+    lacks = (_lacks(matching, sorting, claim, pool, gone, lacking) for claim in everybody)
+    return [claim for claim, kinds in zip(everybody, lacks, strict=True) if kinds & gone.keys()]
 
 
-def _lacks(matching: Matching, sorting: Sorting, claim: Claim, pool: Pool, gone: Mapping[Kind, int]) -> set[Kind]:
+def _lacks(
+    matching: Matching,
+    sorting: Sorting,
+    claim: Claim,
+    pool: Pool,
+    gone: Mapping[Kind, int],
+    lacking: Collection[str],
+) -> set[Kind]:
     """Add a claim to a matching. The kinds of which more would serve it; empty if it gets all that it wants."""
     found: set[Kind] = set()
     for wish in wishes(claim, pool.name):
         number = matching.size
-        if not _add(matching, sorting, wish, gone):
+        if not _add(matching, sorting, wish, lacking, gone):
             found |= matching.reached(number)
     return found
 
 
-def _add(matching: Matching, sorting: Sorting, wish: Wish, gone: Mapping[Kind, int] = NOTHING) -> bool:
+def _add(
+    matching: Matching, sorting: Sorting, wish: Wish, lacking: Collection[str], gone: Mapping[Kind, int] = NOTHING
+) -> bool:
     """Add a wish to a matching. Whether it gets all that it wants.
 
-    Who wants a thing for itself waits for the one of which most was left before this was `gone`. Nobody takes that from
-    a claim with a reservation, so it only comes back, until all of it is there.
+    Who wants a thing for itself waits for the one of which most was left before this was `gone`, and rather for one of
+    which nothing is set aside. Nobody takes that from a claim with a reservation, so it only comes back, until all of
+    it is there.
     """
     fit = sorting.fit(wish.choice, matching.left)
     if not wish.choice.exclusive:
         return matching.add(fit, wish.count) == wish.count
-    first = max(sorted(fit, key=str), key=lambda kind: matching.left[kind] + gone.get(kind, 0), default=None)
+    is_whole = {kind: str(kind[-1]) not in lacking for kind in fit}
+    left = {kind: matching.left[kind] + gone.get(kind, 0) for kind in fit}
+    first = max(sorted(fit, key=str), key=lambda kind: (is_whole[kind], left[kind]), default=None)
     if first is None:
         matching.add((), 1)
         return False
@@ -253,11 +269,12 @@ def _add(matching: Matching, sorting: Sorting, wish: Wish, gone: Mapping[Kind, i
 
 
 class Prospect:
-    """Which claims of a queue could all be granted together if nobody held anything of one pool."""
+    """Which claims of a queue could all be granted together if nobody held anything of one pool: `names` are the slots
+    that there would be, and things that are `lacking` have more.
+    """
 
-    def __init__(self, pool: Pool, choices: Iterable[Choice]) -> None:
-        self._pool, self._sorting = pool, Sorting(pool, choices)
-        names = () if pool.is_paused or pool.names is None else pool.names[: pool.limit]
+    def __init__(self, pool: Pool, choices: Iterable[Choice], names: Iterable[str], lacking: Collection[str]) -> None:
+        self._pool, self._sorting, self._lacking = pool, Sorting(pool, choices), lacking
         self._matching = Matching(Counter(self._sorting.kind(thing_of(name)) for name in names))
 
     def has(self, claim: Claim) -> bool:
@@ -270,4 +287,5 @@ class Prospect:
         self._all(self._matching, claim)
 
     def _all(self, matching: Matching, claim: Claim) -> bool:
-        return all([_add(matching, self._sorting, wish) for wish in wishes(claim, self._pool.name)])
+        wished = wishes(claim, self._pool.name)
+        return all([_add(matching, self._sorting, wish, self._lacking) for wish in wished])

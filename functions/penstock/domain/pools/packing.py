@@ -5,7 +5,8 @@ the one with the fewest, so that others stay free for large jobs. (Best fit; D. 
 performance bounds for simple one-dimensional packing algorithms", 1974.) Where owners are kept apart, nobody gets a
 part of a machine of which somebody else has one. [SEC-2]
 
-Who finds no machine waits for the one of which most is left. Once others may take nothing from that claim any more,
+Who finds no machine waits for the one of which most is left, of those that have enough once jobs end: parts may be set
+aside, for a unit that somebody holds or that is in quarantine. Once others may take nothing from that claim any more,
 this machine only gets emptier: so in the end it has enough. [QUEUE-2] docs/decisions/0103-jobs-share-machines.md
 """
 
@@ -72,17 +73,23 @@ class Packing:
     """What is left of each machine, and whose it is, claim by claim.
 
     `gone` is what somebody takes before the others: who waits still waits for the machine of which most was left before
-    that.
+    that. `lacking`: of which machines so many parts are set aside.
     """
 
     def __init__(
-        self, pool: Pool, left: Mapping[str, int], occupants: Mapping[str, str], gone: Mapping[str, int] = NOTHING
+        self,
+        pool: Pool,
+        left: Mapping[str, int],
+        occupants: Mapping[str, str],
+        gone: Mapping[str, int] = NOTHING,
+        lacking: Mapping[str, int] = NOTHING,
     ) -> None:
         self._pool, self._left, self._owners, self._gone = pool, dict(left), dict(occupants), gone
+        self._lacking = lacking
 
     def copy(self) -> Packing:
         """The same, to try something."""
-        return Packing(self._pool, self._left, self._owners, self._gone)
+        return Packing(self._pool, self._left, self._owners, self._gone, self._lacking)
 
     def add(self, claim: Claim) -> list[Place]:
         """One claim more: where each of its leases gets its parts, or which machine it waits for."""
@@ -94,9 +101,14 @@ class Packing:
         if open_:
             return self._take(min(open_, key=lambda name: self._left[name]), wish.count, owner, has_it=True)
         if fits:
-            most = max(fits, key=lambda name: self._left[name] + self._gone.get(name, 0))
+            most = max(self._able(fits, wish), key=lambda name: self._left[name] + self._gone.get(name, 0))
             return self._take(most, self._left[most], owner, has_it=False)
         return Place(None, has_it=False)
+
+    def _able(self, fits: Sequence[str], wish: Wish) -> Sequence[str]:
+        """The machines that will have enough parts once jobs end; all, if there is none."""
+        parts = self._pool.share.parts if self._pool.share else 1
+        return [name for name in fits if parts - self._lacking.get(name, 0) >= wish.count] or fits
 
     def _take(self, name: str, count: int, owner: str, *, has_it: bool) -> Place:
         self._left[name] -= count
@@ -112,16 +124,17 @@ def overtaken_by(
     room: Sequence[Slot],
     had: Sequence[Slot] | None,
     pool: Pool,
+    lacking: Mapping[str, int] = NOTHING,
 ) -> list[Claim]:
     """The claims ahead in a queue that are harmed if an owner takes some of its room: they had a machine and have none
-    after that, or what is taken is of the machine that they wait for. [QUEUE-2]
+    after that, or what is taken is of the machine that they wait for. `lacking`: how many parts are set aside.
+    [QUEUE-2]
     """
     gone = Counter(slot.thing for slot in taken)
     left, whose = Counter(slot.thing for slot in room), occupants(pool, had)
-    before = Packing(pool, left, whose)
-    after = Packing(
-        pool, {name: count - gone[name] for name, count in left.items()}, _with(whose, gone, owner, pool), gone
-    )
+    before = Packing(pool, left, whose, lacking=lacking)
+    rest = {name: count - gone[name] for name, count in left.items()}
+    after = Packing(pool, rest, _with(whose, gone, owner, pool), gone, lacking)
     found = []
     for claim in ahead:
         places = zip(before.add(claim), after.add(claim), strict=True)
@@ -135,10 +148,11 @@ def _with(whose: Mapping[str, str], gone: Mapping[str, int], owner: str, pool: P
 
 
 class Prospect:
-    """Which claims of a queue could all be granted together if nobody had anything of one pool."""
+    """Which claims of a queue could all be granted together if nobody had anything of one pool: `names` are the slots
+    that there would be.
+    """
 
-    def __init__(self, pool: Pool) -> None:
-        names = () if pool.is_paused or pool.names is None else pool.names[: pool.limit]
+    def __init__(self, pool: Pool, names: Iterable[str]) -> None:
         self._packing = Packing(pool, Counter(map(thing_of, names)), {})
 
     def has(self, claim: Claim) -> bool:

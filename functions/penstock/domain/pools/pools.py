@@ -432,6 +432,11 @@ def set_aside(slot: Slot, now: datetime) -> Slot:
     return replace(slot, state=SlotState.HELD, leaving=False, job=None, attempt=None, order=None, since=now)
 
 
+def is_aside(slot: Slot) -> bool:
+    """Whether a slot is held, but by no job: its unit is held by somebody, or in quarantine."""
+    return slot.state is SlotState.HELD and slot.job is None
+
+
 def hand_over(slot: Slot, claim: Claim, order: int, now: datetime) -> Slot:
     """An idle slot that goes to its unit's next lease."""
     return replace(

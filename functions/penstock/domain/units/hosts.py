@@ -92,6 +92,11 @@ def is_silent(host: Host, now: datetime) -> bool:
     return host.due is None or host.due <= now
 
 
+def is_lost(host: Host, now: datetime, patience: timedelta) -> bool:
+    """Whether a host is away for so long that nobody can say when it comes back."""
+    return host.away is not None and now - host.away >= patience
+
+
 def is_available(host: Host | None, pool: str) -> bool:
     """Whether a host is connected and serves this pool: its slot in another pool must not be leased as well.
     [SLOT-1]

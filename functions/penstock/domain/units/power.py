@@ -192,6 +192,11 @@ def may_be_switched_on(order: PowerOrder | None, now: datetime) -> bool:
     return order.due is None and (order.again is None or order.again <= now)
 
 
+def is_given_up(order: PowerOrder | None, now: datetime) -> bool:
+    """Whether a host did not come when it was switched on, or is not asked for at the moment since that failed."""
+    return order is not None and (order.missed > 0 or (order.again is not None and order.again > now))
+
+
 def _failures(order: PowerOrder | None) -> int:
     return order.missed + order.tries if order else 0
 

@@ -24,7 +24,7 @@ from penstock.kernel.frozen import dataclass
 from penstock.kernel.rows import Change, Delete, Key, Replace, Row
 from penstock.listings import rows_at
 from penstock.system import System
-from penstock.usecases.pools import scheduler
+from penstock.usecases.pools import aside, scheduler
 from penstock.usecases.pools.forecast import first_waiting
 from penstock.usecases.units import prewarm, retire
 from penstock.usecases.users import privileges
@@ -115,7 +115,7 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
     left: dict[str, None] = {}
     most = AT_ONCE
     for tries in range(ROUNDS):
-        stocks = scheduler.read_stocks(on, name)
+        stocks = stocks_of(on, name)
         found = grants.picks(name, stocks, most) if stocks else []
         if not found:
             _make_room(on, name, stocks)
@@ -130,6 +130,17 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
         if granted is None:
             on.world.pause(min(tries, 4))
     return left | {name: None}
+
+
+def stocks_of(on: System, name: str) -> dict[str, Stock]:
+    """What a pool has, and the others that its claims want; with what is aside in the pools of those that something is
+    reserved for, perhaps in vain. [QUEUE-2]
+    """
+    found = scheduler.read_stocks(on, name)
+    reserved = (claim for stock in found.values() for claim in grants.reserved_claims(stock.claims))
+    wanted = dict.fromkeys(each for claim in reserved for each in claim.pools if each in found)
+    names = [each for each in wanted if not found[each].pool.is_paused]
+    return {**found, **{each: replace(found[each], aside=aside.read(on, found[each].pool)) for each in names}}
 
 
 def _make_room(on: System, name: str, stocks: Mapping[str, Stock]) -> None:

@@ -212,8 +212,16 @@ class Moment:
         return found
 
     def aside(self, name: str) -> list[Slot]:
-        """The slots of a pool that no job's end brings back: held by no job, or of hosts that are away."""
+        """The slots of a pool that no job's end brings back: held by no job, or of hosts that are away.
+
+        Nobody looks for them before a claim on the pool was overtaken too often: until then, all that it has counts.
+        """
         pk = collection(name)
+        wanting = self.store.scan(pk, WAITING, Claim)
+        keys = (replace(claim, pool=each).key for claim in wanting for each in claim.pools)
+        rows = (self.before.get(key, self.store.rows.get(key)) for key in keys)
+        if not any(isinstance(row, Claim) and row.overtaken >= OVERTAKEN for row in rows):
+            return []
         held = [slot for slot in self.store.scan(pk, "held#", Slot) if slot.job is None]
         return [*held, *self.store.scan(pk, "away#", Slot)]
 

@@ -147,10 +147,10 @@ $(WRITERS)/installed: docs/tools/requirements.txt
 	@touch $@
 
 $(STAMP): requirements.txt pyproject.toml setup.py
-	@python=; for each in $(BASE_PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+	@python=; for each in $(or $(BASE_PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
 		if $$each -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$each; break; fi; \
 	done; \
-	if [ -z "$$python" ]; then echo "Penstock needs Python 3.11 or newer on PATH; this machine has: $$(python3 -V 2>&1)" >&2; exit 1; fi; \
+	if [ -z "$$python" ]; then echo "Penstock needs Python 3.11 or newer; this is: $$($(or $(BASE_PYTHON),python3) -V 2>&1)" >&2; exit 1; fi; \
 	echo "- making $(VENV) with $$($$python -V)"; \
 	$$python -m venv $(VENV) || { echo "that Python cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "- installing libraries, about a minute the first time"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fractions import Fraction
+from functools import partial
 from typing import TypeVar, cast
 
 from penstock.domain.pools import matching
@@ -39,6 +40,9 @@ ENDED = (UnitState.CLEANING, UnitState.DIRTY)
 R = TypeVar("R", bound=Row)
 
 Move = tuple[Row | None, Row | None]
+
+Aside = Callable[[str], Sequence[Slot]]
+"""Which slots of a pool are aside."""
 
 Broke = tuple[str, str]
 """The label of a promise, and how it was broken."""
@@ -137,7 +141,8 @@ class Moment:
                     return False
                 continue
             taken = sum(slot.pool == name for slot in warm) + cold.get(name, 0)
-            harmed = self.harmed(row, self.room(name) + taken - row.count)
+            left = self.room(name) + taken - row.count
+            harmed = [other for aside in self.asides(queue) for other in self._harmed(row, left, aside)]
             if passed > WINDOW or row not in heads(queue) or any(other.overtaken >= OVERTAKEN for other in harmed):
                 return False
             there = len(self.store.scan(collection(name), "free#cold#", Slot)) + cold.get(name, 0)
@@ -183,10 +188,21 @@ class Moment:
         return len(self.store.scan(pk, "free#", Slot)) + idle
 
     def harmed_by(self, claim: Claim) -> list[Claim]:
-        """Those before a granted claim in its queue from whom it took: no room is left for them."""
+        """Those before a granted claim in its queue from whom it took, whatever its handler took as aside: no room is
+        left for them. But for none, where something came back since the handler looked: it may have been aside.
+        """
+        queue = self.store.scan(collection(claim.pool), WAITING, Claim)
+        looked = self.task.looked if self.task else {}
+        pools = {name for other in queue for name in other.pools}
+        if any(self.facts.opened[name] > looked.get(collection(name), self.store.commits) for name in pools):
+            return []
+        first, *others = [self._harmed_by(claim, aside) for aside in self.asides(queue)]
+        return [other for other in first if all(other in each for each in others)]
+
+    def _harmed_by(self, claim: Claim, aside: Aside) -> list[Claim]:
         pool = self.store.rows.get(pool_key(claim.pool))
         if not isinstance(pool, Pool) or not self.chooses(pool, claim):
-            return self.harmed(claim, self.room(claim.pool))
+            return self._harmed(claim, self.room(claim.pool), aside)
         if pool.share:  # share_invariants looks at those
             return []
         pk = collection(claim.pool)
@@ -196,34 +212,39 @@ class Moment:
         left = [slot.name for state in ("free#", "idle#") for slot in self.store.scan(pk, state, Slot)]
         ahead = [other for other in queue if other.order < claim.order]
         taken = self.names_taken(claim.pool, claim.job)
-        return choices.harmed(ahead, pool, left, taken, choices.Everything(self._pool, self.aside))
+        return choices.harmed(ahead, pool, left, taken, choices.Everything(self._pool, aside))
 
-    def harmed(self, claim: Claim, left: int) -> list[Claim]:
+    def _harmed(self, claim: Claim, left: int, aside: Aside) -> list[Claim]:
         """Those before a claim in its queue for whom, and those before them, what is left after it is not enough.
 
         But for those who could not be granted with those before them even if nobody had anything.
         """
         found: list[Claim] = []
-        everything, wanted = choices.Everything(self._pool, self.aside), 0
+        everything, wanted = choices.Everything(self._pool, aside), 0
         for other in heads(self.store.scan(collection(claim.pool), WAITING, Claim)):
             if other.order < claim.order and everything.add(other):
                 wanted += other.count
                 found += [other] if wanted > left else []
         return found
 
-    def aside(self, name: str) -> list[Slot]:
-        """The slots of a pool that no job's end brings back: held by no job, or of hosts that are away.
+    def asides(self, queue: Sequence[Claim]) -> list[Aside]:
+        """What a handler may have taken as what no job's end brings back, of each pool that a queue's claims want.
 
-        Nobody looks for them before a claim on the pool was overtaken too often: until then, all that it has counts.
+        Nothing, as it looks for that only where something is reserved, or where it sees what is held; or what no job
+        holds; also what hosts have that are away, if those are away for long; and also what units have whose lease
+        ended long ago. How long ago that was, and when the handler looked, is not reckoned here.
         """
-        pk = collection(name)
-        wanting = self.store.scan(pk, WAITING, Claim)
-        keys = (replace(claim, pool=each).key for claim in wanting for each in claim.pools)
-        rows = (self.before.get(key, self.store.rows.get(key)) for key in keys)
-        if not any(isinstance(row, Claim) and row.overtaken >= OVERTAKEN for row in rows):
-            return []
-        held = [slot for slot in self.store.scan(pk, "held#", Slot) if slot.job is None]
-        return [*held, *self.store.scan(pk, "away#", Slot)]
+        maybe = {name: self._maybe_aside(name) for claim in queue for name in claim.pools}
+        kinds = sorted({kind for slots in maybe.values() for kind, _ in slots})
+        return [partial(_up_to, maybe, most) for most in (0, *kinds)]
+
+    def _maybe_aside(self, name: str) -> list[tuple[int, Slot]]:
+        """The slots of a pool that may be aside, by how sure that is."""
+        held = self.store.scan(collection(name), "held#", Slot)
+        jobless = [(1, slot) for slot in held if slot.job is None]
+        away = [(2, slot) for slot in self.store.scan(collection(name), "away#", Slot)]
+        units = ((slot, self.unit_of(slot)) for slot in held if slot.job is not None)
+        return [*jobless, *away, *((3, slot) for slot, unit in units if unit and unit.state in ENDED)]
 
     def _pool(self, name: str) -> Pool | None:
         row = self.store.rows.get(pool_key(name))
@@ -256,6 +277,11 @@ class Moment:
         """All leases of a lease's step."""
         found = self.store.scan(f"job#{lease.job}", lease_prefix(lease.attempt), Lease)
         return [other for other in found if other.step == lease.step]
+
+
+def _up_to(maybe: Mapping[str, Sequence[tuple[int, Slot]]], most: int, name: str) -> list[Slot]:
+    """The slots of a pool that are aside, if those up to a kind are."""
+    return [slot for kind, slot in maybe.get(name, ()) if kind <= most]
 
 
 def moves_of(changes: Sequence[Change], before: Mapping[Key, Row | None], now: Mapping[Key, Row]) -> list[Move]:

@@ -5,7 +5,7 @@ grants (penstock.domain.pools.packing).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from penstock.domain.jobs.jobs import Job, job_key
@@ -129,15 +129,28 @@ def _passed(moment: Moment, pool: Pool, was: Claim, seen: list[Claim], before: p
 def _overtaken(
     moment: Moment, pool: Pool, first: Claim, before: packings.Hosts, after: packings.Hosts, taken: Collection[str]
 ) -> Iterator[Broke]:
-    aside = {slot.name: slot.thing for slot in moment.aside(pool.name)}
-    names = [name for name in (pool.names or ())[: pool.limit] if name not in aside]
-    if pool.is_paused or not packings.Hosts(pool, names, {}).fit(first):
-        return
-    lost = bool(before.fit(first)) and not after.fit(first)
-    if lost or (not before.fit(first) and before.most(first, Counter(aside.values())) in [[host] for host in taken]):
+    asides = [aside(pool.name) for aside in moment.asides([first])]
+    if not pool.is_paused and all(_is_overtaken(pool, first, before, after, taken, aside) for aside in asides):
         moment.facts.overtaken[first.key] += 1
         if moment.facts.overtaken[first.key] > OVERTAKEN:
             yield "QUEUE-2", f"from {first.job} its host in {pool.name} was taken more than {OVERTAKEN} times"
+
+
+def _is_overtaken(
+    pool: Pool,
+    first: Claim,
+    before: packings.Hosts,
+    after: packings.Hosts,
+    taken: Collection[str],
+    aside: Sequence[Slot],
+) -> bool:
+    """Whether the first claim could have a host that jobs bring back, and lost one, or of the one that it waits for."""
+    away = {slot.name: slot.thing for slot in aside}
+    names = [name for name in (pool.names or ())[: pool.limit] if name not in away]
+    if not packings.Hosts(pool, names, {}).fit(first):
+        return False
+    lost = bool(before.fit(first)) and not after.fit(first)
+    return lost or (not before.fit(first) and before.most(first, Counter(away.values())) in [[host] for host in taken])
 
 
 def portions(moment: Moment) -> Mapping[tuple[str, str], Fraction]:

@@ -159,7 +159,7 @@ def test_who_wants_a_thing_for_itself_waits_for_none_of_which_a_slot_is_aside(
     assert (found == [alone]) is overtaken
     held = [slot(f"{name}/1", state=SlotState.HELD, unit="r-1") for name in lacking]
     busy = [slot("b2/2", state=SlotState.HELD, unit="r-2", job="J")]
-    stock = Stock(benches(**TWICE), [alone], room, had=[*held, *busy])
+    stock = Stock(benches(**TWICE), [alone], room, had=[*held, *busy], aside=held)
     assert (stock.overtaken([alone], [slot(taken)], "ada") == [alone]) is overtaken
 
 

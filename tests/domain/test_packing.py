@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock.domain.jobfile.machine import Machine, Size
-from penstock.domain.pools import grants, packing
+from penstock.domain.pools import grants, packing, pools
 from penstock.domain.pools.choices import Choice, Placement
 from penstock.domain.pools.grants import MAX_OVERTAKEN, Allocator, Stock
 from penstock.domain.pools.packing import Packing, Place, Prospect
@@ -61,7 +61,8 @@ def wants(job: str, count: int = 1, owner: str = "ada", labels: str = "", **chan
 
 
 def stock(claims: Sequence[Claim], free: Sequence[str], taken: Sequence[Slot] | None = (), **changes: Any) -> Stock:
-    return Stock(lab(**changes), claims, parts(*free), had=taken)
+    away = [slot for slot in taken or () if pools.is_aside(slot)]
+    return Stock(lab(**changes), claims, parts(*free), had=taken, aside=away)
 
 
 def picked(*args: Any, **changes: Any) -> list[tuple[str, list[str]]]:

@@ -211,3 +211,22 @@ def test_a_heartbeat_leaves_the_index_alone_while_half_a_lease_is_left(indexed: 
     """The time is still in it before the next heartbeat, so the sweep never looks at a worker that is in contact."""
     heard = units.renew(unit(state=UnitState.READY, indexed=indexed), NOW, 2 * MINUTE)
     assert (heard.due, heard.indexed) == (NOW + 2 * MINUTE, kept)
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds", "is_lingering"),
+    [
+        (UnitState.CREATING, 600, False),
+        (UnitState.READY, 600, False),
+        (UnitState.CLEANING, 599, False),
+        (UnitState.CLEANING, 600, True),
+        (UnitState.DIRTY, 599, False),
+        (UnitState.DIRTY, 600, True),
+        (UnitState.IDLE, 600, False),
+        (UnitState.QUARANTINED, 600, False),
+        (UnitState.GONE, 600, False),
+    ],
+)
+def test_a_unit_lingers_whose_lease_ended_long_ago(state: UnitState, seconds: int, is_lingering: bool) -> None:
+    found = unit(state=state, since=NOW - seconds * SECOND)
+    assert units.is_lingering(found, NOW) is is_lingering

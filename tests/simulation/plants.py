@@ -28,7 +28,7 @@ from penstock.usecases.workers import agents
 from simulation import runner
 from simulation.runner import Told
 
-SEEDS = range(1000)
+SEEDS = range(3000)
 
 MANY = 25
 """Seeds, each of which takes a second or less: whoever looks at more is told to begin elsewhere."""

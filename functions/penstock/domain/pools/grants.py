@@ -128,7 +128,8 @@ class Stock:
     serves. `idle`: slots that kept units take besides; they are read only to see who could make room, and what is
     reserved. Where a claim chooses, all that is free is read; where one wants a thing for itself, or parts of one, also
     what is `had` by others. That is None where it is not known. `aside`: slots that no job's end brings back, as their
-    host is away, or their unit in quarantine; they are read only where something is reserved.
+    host is away, or their unit is in quarantine or held; they are looked for only where something is reserved, and
+    among those that are `had`.
     """
 
     pool: Pool
@@ -230,8 +231,7 @@ class Stock:
     @cached_property
     def lacking(self) -> Mapping[str, int]:
         """The things of which so many slots are aside: who wants such a thing for itself may wait for very long."""
-        had = (slot for slot in self.had or () if pools.is_aside(slot))
-        return Counter({slot.name: slot.thing for slot in (*had, *self.aside)}.values())
+        return Counter(slot.thing for slot in self.aside)
 
     def has(self, count: int) -> bool:
         """Whether this many slots, or this much of the amount, can be granted."""

@@ -168,6 +168,12 @@ lives that long, so that two calls never overlap.
 """
 
 
+LINGERS = timedelta(minutes=10)
+"""How long after its lease nobody expects any more that a unit is put back any moment. Most take seconds; three calls
+that clean may each take CLEAN_WITHIN.
+"""
+
+
 class UnitKind(StrEnum):
     """Who makes the unit: a factory makes workers, a well makes resources."""
 
@@ -402,6 +408,13 @@ def with_notes(unit: Unit, notes: Mapping[str, Any] | None) -> Unit:
 def is_held(unit: Unit, now: datetime) -> bool:
     """Whether a hold is in force: nothing automatic may touch the unit then. [UNIT-3]"""
     return unit.hold is not None and now < unit.hold.until
+
+
+def is_lingering(unit: Unit, now: datetime) -> bool:
+    """Whether a unit's lease ended so long ago that nobody can say when its slots come back: it is held, its driver
+    fails, or it waits for another unit of its job.
+    """
+    return unit.state in (UnitState.CLEANING, UnitState.DIRTY) and now - unit.since >= LINGERS
 
 
 def is_late(unit: Unit, now: datetime) -> bool:

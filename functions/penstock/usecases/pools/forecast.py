@@ -201,7 +201,7 @@ def read_queue(on: System, name: str, most: int = ROWS_READ) -> Queue | None:
 
 def quarantined_of(on: System, slots: Sequence[Slot], most: int) -> list[Unit]:
     """The quarantined units in some of these slots; at most that many slots that no job holds are read."""
-    aside = [slot.unit for slot in slots if slot.state is SlotState.HELD and slot.job is None and slot.unit]
+    aside = [slot.unit for slot in slots if pools.is_aside(slot) and slot.unit]
     found = (on.store.get(unit_key(unit), Unit) for unit in aside[:most])
     return [unit for unit in found if unit and unit.state is UnitState.QUARANTINED]
 

@@ -134,13 +134,19 @@ def serve_pool(on: System, name: str) -> dict[str, None]:
 
 def stocks_of(on: System, name: str) -> dict[str, Stock]:
     """What a pool has, and the others that its claims want; with what is aside in the pools of those that something is
-    reserved for, perhaps in vain. [QUEUE-2]
+    reserved for, perhaps in vain, and of what is known to be held. [QUEUE-2]
     """
     found = scheduler.read_stocks(on, name)
     reserved = (claim for stock in found.values() for claim in grants.reserved_claims(stock.claims))
-    wanted = dict.fromkeys(each for claim in reserved for each in claim.pools if each in found)
-    names = [each for each in wanted if not found[each].pool.is_paused]
-    return {**found, **{each: replace(found[each], aside=aside.read(on, found[each].pool)) for each in names}}
+    wanted = {each for claim in reserved for each in claim.pools}
+    return {each: _with_aside(on, stock, is_reserved=each in wanted) for each, stock in found.items()}
+
+
+def _with_aside(on: System, stock: Stock, *, is_reserved: bool) -> Stock:
+    """What a pool has, with what of it is aside. Of a paused one nobody is granted anything anyway."""
+    if stock.pool.is_paused:
+        return stock
+    return replace(stock, aside=aside.read(on, stock.pool) if is_reserved else aside.among(on, stock.had or ()))
 
 
 def _make_room(on: System, name: str, stocks: Mapping[str, Stock]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.domain.artifacts.artifacts import Artifact, ArtifactState
 from penstock.domain.commands import AgentFile, SubmitJob
-from penstock.domain.jobs.jobs import Result, Spec, State
+from penstock.domain.jobs.jobs import Result, State
 from penstock.domain.published import ALL_SERIES, MAX_SERIES, Access, Published, Series
 from penstock.domain.users.audit import Entry, Wanted
 from penstock.domain.users.users import User
@@ -295,11 +295,15 @@ def test_a_job_that_does_not_succeed_publishes_nothing(twin: Twin, ada: User, re
     assert of(twin, Published) == []
 
 
-def test_a_job_that_publishes_nothing_is_not_looked_at_for_it(twin: Twin, ada: User) -> None:
-    job = asks(twin, ada, "#!/bin/sh\n")
-    looked = gets(twin, Spec)
-    finish(twin, job)
-    assert looked == []
+def test_a_job_that_publishes_nothing_is_not_looked_at_for_it(
+    twin: Twin, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(published, "publish_declared", lambda _, job: looked.append(job.id) or "")
+    silent, loud = asks(twin, ada, "#!/bin/sh\n"), asks(twin, ada)
+    for job in (silent, loud):
+        finish(twin, job)
+    assert looked == [loud]
 
 
 def test_without_a_commit_the_version_is_the_job(twin: Twin, ada: User) -> None:

@@ -9,7 +9,7 @@ import pytest
 from penstock.domain.jobs import jobs, outcome, unused
 from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Outcome, Report, Result, State
 from penstock.domain.pools import why
-from penstock.domain.pools.pools import Lease, LeaseState
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState
 from tests.domain.helpers import MINUTE, NOW, SECOND, job, lease
 
 HELD, WAITS = lease(1, LeaseState.READY), lease(2, since=NOW + MINUTE)
@@ -38,7 +38,7 @@ def test_when_an_attempt_gives_back(leases: list[Lease], changes: dict[str, Any]
     given = job(**{**IDLE, **changes})
     end = None if minutes is None else NOW + minutes * MINUTE
     assert unused.give_back_time(given, leases) == end
-    assert unused.next_check(given, leases) == (end or NOW + 60 * MINUTE)
+    assert unused.next_check(given, leases, NOW + 60 * MINUTE) == (end or NOW + 60 * MINUTE)
     for before, is_over in ((SECOND, False), (0 * SECOND, True)):
         assert unused.is_give_back_due(given, leases, (end or NOW + 99 * MINUTE) - before) is (
             end is not None and is_over
@@ -46,8 +46,29 @@ def test_when_an_attempt_gives_back(leases: list[Lease], changes: dict[str, Any]
 
 
 def test_a_queue_deadline_that_comes_before_is_due_before() -> None:
-    assert unused.next_check(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS]) == NOW
-    assert unused.next_check(job(**{**IDLE, "queue_until": None}), [WAITS]) is None
+    assert unused.next_check(job(**{**IDLE, "queue_until": NOW}), [HELD, WAITS], NOW) == NOW
+    assert unused.next_check(job(**{**IDLE, "queue_until": None}), [WAITS], NOW) is None
+
+
+@pytest.mark.parametrize(
+    ("leases", "is_checked"),
+    [
+        ([HELD, WAITS], True),
+        ([GRANTED, lease(3)], True),
+        ([HELD, lease(WORKER)], False),  # a worker comes last in any order
+        ([HELD, GRANTED], False),
+        ([lease(1, LeaseState.RELEASED), WAITS], False),
+        ([WAITS], False),
+        ([HELD], False),
+    ],
+)
+def test_who_holds_something_and_waits_for_another_resource_is_compared_with_its_site(
+    leases: list[Lease], is_checked: bool
+) -> None:
+    for given_back in (0, MAX_GIVE_BACKS - 1, MAX_GIVE_BACKS):
+        given = job(**{**IDLE, "idle_hold": 0, "queue_until": None, "given_back": given_back})
+        expected = NOW + 10 * MINUTE if is_checked and given_back < MAX_GIVE_BACKS else None
+        assert unused.next_check(given, leases, NOW) == expected
 
 
 @pytest.mark.parametrize(

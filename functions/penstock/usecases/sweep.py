@@ -307,15 +307,20 @@ def _answer_again(on: System, held: Sequence[Lease]) -> bool:
 
 
 def _extend_wait(on: System, job: Job, held: Sequence[Lease]) -> None:
-    """Let a job wait on; or end the attempt, if it held for too long what it cannot use. [QUEUE-3]"""
-    if unused.is_give_back_due(job, held, on.world.now()):
-        names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
+    """Let a job wait on; or end the attempt, if it held for too long what it cannot use, or holds what the site puts
+    behind what it waits for. [QUEUE-3]
+    """
+    now = on.world.now()
+    names = ", ".join(lease.name for lease in held if lease.state is LeaseState.READY)
+    if unused.is_give_back_due(job, held, now):
         cause = f"it held {names} and got no further for {job.limits.idle_hold} s: {jobs.explain(on, job).summary}"
         _end(on, job, unused.IDLE_HOLD_ERROR, cause)
+    elif unused.is_out_of_order(job, held, current_site(on)):
+        cause = f"it held {names}, which the site now has jobs acquire with or after what it waited for"
+        _end(on, job, unused.REORDERED_ERROR, cause)
     else:
-        on.store.commit(
-            [Replace(job, replace(job, due=unused.next_check(job, held), flow=replace(job.flow, nudged=False)))]
-        )
+        due = unused.next_check(job, held, now)
+        on.store.commit([Replace(job, replace(job, due=due, flow=replace(job.flow, nudged=False)))])
 
 
 def serve_all(on: System, rows: Isolation) -> tuple[list[Pool], list[str]]:

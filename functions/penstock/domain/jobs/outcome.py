@@ -32,6 +32,7 @@ REASONS = {
     "QueueDeadline": "it waited longer than the queue deadline",
     "Lost": "the worker was lost",
     unused.IDLE_HOLD_ERROR: "it held for too long what it could not use",
+    unused.REORDERED_ERROR: "the site changed the order in which jobs acquire",
 }
 """The reason for each flow error that comes without a cause."""
 
@@ -67,7 +68,7 @@ def conclude(job: Job, error: str | None, cause: str | None, now: datetime) -> J
     if error == "Lost" or is_stalled(error):
         is_unbegun = is_stalled(error) or job.state is State.QUEUED
         return _lost(job, Report(Result.LOST, reason, now, is_unbegun=is_unbegun), now)
-    if error == unused.IDLE_HOLD_ERROR:
+    if error in (unused.IDLE_HOLD_ERROR, unused.REORDERED_ERROR):
         return jobs.give_back(job, Report(Result.LOST, reason, now), now)
     outcome = Outcome.FAILED if error in ("Unsatisfiable", prerequisites.DEPENDENCY_ERROR) else Outcome.ERRORED
     bound = {"bound": "queue deadline", "bound_seconds": job.limits.queue_seconds, "error": reason}

@@ -9,15 +9,21 @@ clean, in the usual order, and goes to the first claim that can use it. The next
 parked, so it does not immediately take back what it released. Afterwards it queues in its old place, which follows from
 the age of the job. After MAX_GIVE_BACKS times the job keeps what it holds, so that no job gives back and takes for
 ever, and none starves. docs/decisions/0027-idle-hold-gives-back.md
+
+A job also gives back what it holds if the site has changed the order of acquisition, so that something that it holds
+comes with or after what it waits for: jobs of the old order and of the new one could wait for each other. Its next
+attempt acquires in the site's order. docs/decisions/0112-who-waits-in-an-old-order-begins-anew.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.domain.jobs.jobs import Job
-from penstock.domain.pools.pools import WORKER, Lease, LeaseState
+from penstock.domain.jobs.jobs import MAX_GIVE_BACKS, Job
+from penstock.domain.pools.pools import WORKER, Lease, LeaseState, Need
+from penstock.domain.site.site import Site, step_numbers, step_of_pools
 from penstock.kernel.frozen import dataclass
 
 
@@ -54,6 +60,16 @@ def _held(lease: Lease, granted: datetime, begun: datetime | None, ended: dateti
 IDLE_HOLD_ERROR = "IdleHold"
 """The flow error of an attempt that gives back what it holds."""
 
+REORDERED_ERROR = "Reordered"
+"""The flow error of an attempt that holds what the site now puts behind what it waits for."""
+
+ORDER_CHECK = timedelta(minutes=10)
+"""How often an attempt that holds something and waits for more is compared with its site. Nobody asks for it when a
+site is applied: an attempt may wait in an old order later, too.
+"""
+
+HELD_STATES = (LeaseState.GRANTED, LeaseState.READY)
+
 PENDING_STATES = (LeaseState.WAITING, LeaseState.GRANTED)
 
 
@@ -69,15 +85,56 @@ def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
     return min(waits) + timedelta(seconds=job.limits.idle_hold)
 
 
-def next_check(job: Job, leases: Collection[Lease]) -> datetime | None:
-    """When a waiting job has to be checked: when it gives back, and at its queue deadline."""
-    return min((time for time in (give_back_time(job, leases), job.flow.queue_until) if time), default=None)
+def next_check(job: Job, leases: Collection[Lease], now: datetime) -> datetime | None:
+    """When a waiting job has to be checked: when it gives back, at its queue deadline, and for the site's order."""
+    check = now + ORDER_CHECK if _has_an_order(job, leases) else None
+    return min((time for time in (give_back_time(job, leases), job.flow.queue_until, check) if time), default=None)
 
 
 def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool:
     """Whether an attempt has held for too long what it cannot use."""
     end = give_back_time(job, leases)
     return end is not None and end <= now
+
+
+def _has_an_order(job: Job, leases: Collection[Lease]) -> bool:
+    """Whether an attempt holds something and waits for another resource; the worker comes last in any order."""
+    holds = any(lease.state in HELD_STATES for lease in leases)
+    waits = any(lease.state is LeaseState.WAITING and lease.order != WORKER for lease in leases)
+    return holds and waits and job.history.given_back < MAX_GIVE_BACKS
+
+
+def is_out_of_order(job: Job, leases: Collection[Lease], site: Site) -> bool:
+    """Whether an attempt holds something that the site's jobs now acquire with or after what it waits for. [QUEUE-3]
+
+    While no attempt does, none waits for itself: whoever holds what it waits for waits for something further on.
+    """
+    if not _has_an_order(job, leases):
+        return False
+    place = step_of_pools(site)
+    needs = {need.order: need for need in job.request.needs}
+
+    def places(states: Collection[LeaseState]) -> list[str]:
+        found = [needs[lease.order].takes for lease in leases if lease.state in states and lease.order != WORKER]
+        return [place[pool] for takes in found for pool in takes if pool in place]
+
+    holds, waits = places(HELD_STATES), places([LeaseState.WAITING])
+    return bool(holds and waits) and max(holds) >= min(waits)
+
+
+def in_order(job: Job, site: Site) -> Job:
+    """A job that acquires in the site's order, with each type what that uses now. Types that are gone stay as they
+    are: their pools end the job, or wait for them to come back.
+    """
+    types = {need.type for need in job.request.needs if need.order != WORKER} & site.resources.keys()
+    steps = step_numbers(site, types)
+
+    def moved(need: Need) -> Need:
+        if need.order == WORKER or need.type not in steps:
+            return need
+        return replace(need, step=steps[need.type], uses=site.takes(site.resources[need.type].uses))
+
+    return replace(job, request=replace(job.request, needs=tuple(map(moved, job.request.needs))))
 
 
 def is_parked(job: Job, now: datetime) -> bool:

@@ -573,6 +573,13 @@ def _merge(leader: dict[str, str], names: list[str]) -> None:
             leader[name] = new
 
 
+def step_of_pools(site: Site) -> dict[str, str]:
+    """For each pool that resource types take from, the first type of the step in which that is acquired."""
+    leader = step_leaders(site)
+    kinds = site.resources.items()
+    return {pool: leader[name] for name, kind in kinds for pool in (kind.pool, *site.takes(kind.uses))}
+
+
 def step_numbers(site: Site, types: Iterable[str]) -> dict[str, int]:
     """The number of the step, counted from 1, in which each of some types is acquired."""
     leader = step_leaders(site)

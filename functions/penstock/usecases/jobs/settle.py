@@ -97,10 +97,17 @@ def _settle_changes(
         return [], None  # its agent's hello came first
     rows, had = _held(on, job, {})
     now = pools.with_units(rows, [unit for _, unit in had])
-    if error == unused.IDLE_HOLD_ERROR and not unused.is_give_back_due(job, now, on.world.now()):
-        return [], None  # the attempt has made progress since the sweep saw it
+    if _got_further(on, job, now, error):
+        return [], None
     after = _concluded(on, job, error, cause, is_overdue=overdue is not None)
     return _end_changes(on, Ending(job, after, (), error, is_overdue=overdue is not None), job, rows, had)
+
+
+def _got_further(on: System, job: Job, leases: Sequence[Lease], error: str | None) -> bool:
+    """Whether an attempt that was to give back what it holds has made progress since the sweep saw it."""
+    if error == unused.IDLE_HOLD_ERROR:
+        return not unused.is_give_back_due(job, leases, on.world.now())
+    return error == unused.REORDERED_ERROR and not unused.is_out_of_order(job, leases, current_site(on))
 
 
 def report_changes(on: System, was: Job, reported: Job, marked: Marked) -> tuple[Sequence[Change], Ended]:
@@ -151,6 +158,8 @@ def _concluded(on: System, job: Job, error: str | None, cause: str | None, *, is
     """The job after its attempt's end. Its files are published before: who sees the end finds them."""
     stopping = replace(job, flow=replace(job.flow, stop_from=job.flow.stop_from or job.attempt)) if is_overdue else job
     after = outcome.conclude(stopping, error, cause, on.world.now())
+    if error == unused.REORDERED_ERROR and after.attempt > job.attempt:
+        return unused.in_order(after, current_site(on))
     if after.request.publishes and after.end.outcome is Outcome.SUCCEEDED:
         after = replace(
             after, end=replace(after.end, reason=f"{after.end.reason}{published.publish_declared(on, job)}")

@@ -128,7 +128,7 @@ def claim_with_job(on: System, job: Job, made: Callable[[Unit], Unit]) -> tuple[
     if not given or len(granted) + ROWS_OF_JOB > limits.TRANSACTION_ITEMS:
         return job, [], Claimed()
     looked_at = replace(job, indexed=exact_look(job))  # a short job is over by then: the index is not written before
-    claimed = _claimed(jobs.acquire(looked_at, now), fresh, WORKER)
+    claimed = _claimed(jobs.acquire(looked_at, now), fresh, WORKER, now)
     begun = replace(bare_leases.begin(claimed, now), indexed=None) if job.is_lease else None
     return begun or claimed, granted, Claimed(fresh, claims, given, stocks, begun=begun)
 
@@ -204,7 +204,7 @@ def _claim_changes(
     fresh = [_lease(job, need, token, now) for need in needs]
     stocks = look(on, claims) if may_grant else {}
     granted, given = _grant_at_once(on, job, claims, fresh, Allocator(stocks)) if stocks else ([], [])
-    claimed = _claimed(jobs.acquire(job, now), [*every, *fresh], step)
+    claimed = _claimed(jobs.acquire(job, now), [*every, *fresh], step, now)
     waiting = [] if given else [*map(Create, claims), *map(Create, fresh)]
     return [Replace(job, claimed), *granted, *waiting], Claimed(fresh, claims, given, stocks)
 
@@ -221,12 +221,13 @@ def _begin_changes(on: System, job: Job) -> tuple[Sequence[Change], Claimed]:
     return [Replace(job, begun)], Claimed(begun=begun)
 
 
-def _claimed(job: Job, leases: Sequence[Lease], step: int) -> Job:
-    """A job that has claimed a step. It may give back what it acquired before."""
-    if not job.may_give_back:
+def _claimed(job: Job, leases: Sequence[Lease], step: int, now: datetime) -> Job:
+    """A job that has claimed a step. It may have to give back what it acquired before."""
+    holds = any(lease.step != step for lease in leases)
+    if not holds or (step == WORKER and not job.may_give_back):
         return job
     seen = [lease if lease.step == step else replace(lease, state=LeaseState.READY) for lease in leases]
-    return replace(job, due=unused.next_check(job, seen))
+    return replace(job, due=unused.next_check(job, seen, now))
 
 
 def _grant_at_once(

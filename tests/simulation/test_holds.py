@@ -33,7 +33,7 @@ HOSTS = ("UNIT-1", "QUEUE-3", "JOB-1")
 
 @pytest.mark.e2e
 @pytest.mark.parametrize(
-    ("plant", "first", "blind"), [(the_sweep_forgets_holds, 12, ()), (destroyed_before_it_is_written, 228, HOSTS)]
+    ("plant", "first", "blind"), [(the_sweep_forgets_holds, 12, ()), (destroyed_before_it_is_written, 294, HOSTS)]
 )
 def test_a_planted_bug_is_found(
     plant: Callable[[pytest.MonkeyPatch], None], first: int, blind: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

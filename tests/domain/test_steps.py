@@ -69,7 +69,7 @@ def leases_of(planned: Job, holds: Iterable[str], waits: Iterable[str]) -> list[
 
 OLD = site({"b": {}, "c": {"q1": 1}})
 NEW = site({"a": {"q1": 1}, "b": {}, "c": {"q1": 1}})
-"""With a type that shares a quota with one that came after another before: now this one comes after both."""
+"""With the type a, which shares a quota with c: both are acquired together now, before b."""
 
 
 @pytest.mark.parametrize(

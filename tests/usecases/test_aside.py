@@ -138,7 +138,7 @@ def test_what_is_being_put_back_comes_back(twin: Twin, ada: User) -> None:
 
 
 def test_who_wants_a_thing_for_itself_waits_for_none_that_somebody_holds(twin: Twin, ada: User) -> None:
-    """Most is left of bench-1, whose job ended days ago; jobs on bench-2 would else follow each other for ever."""
+    """Most is left of bench-1, which somebody holds for days; jobs on bench-2 would else follow each other for ever."""
     things = {"bench-1": {}, "bench-2": {}}
     resources = {"bench": {"well": "locks", "leases": 2, "things": things}}
     targets = {"linux": {"limit": 9}}

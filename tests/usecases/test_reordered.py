@@ -1,7 +1,7 @@
 """A site gets another order of acquisition while jobs hold and wait in the old one. [QUEUE-3] [JOB-1]
 
-Types that share a quota are acquired in one step, with the first of them. So a type that comes may bring others before
-what jobs hold that wait for these.
+Types that share a quota are acquired in one step, with the first of them by name. So a new type may bring a licence
+before the database that a job holds while it waits for this licence.
 """
 
 from __future__ import annotations

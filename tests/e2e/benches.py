@@ -47,6 +47,8 @@ class Bench:
         assert self.agent
         self.agent.kill()
         self.agent.wait(25)
+        if not (self.state / "standing.json").exists():  # it had no worker yet
+            return
         standing = self.standing()
         if standing["pid"]:  # of its worker, which may have ended
             process.kill({standing["pid"]}, signal.SIGKILL)

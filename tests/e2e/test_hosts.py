@@ -14,6 +14,7 @@ from penstock.testing.site import site_toml
 from tests.controllers.benches import FaultyBenches
 from tests.e2e.benches import Bench
 from tests.e2e.conftest import SITE, Local
+from tests.wells.faulty import Asked
 from tests.wells.service import SECRET
 
 pytestmark = pytest.mark.xdist_group("e2e")
@@ -92,9 +93,16 @@ def hosts(local: Local) -> dict[str, bool]:
     return {name: slot["host"]["is_there"] for name, slot in slots(local).items()}
 
 
+def unanswered(asked: Asked) -> bool:
+    """Do what is asked, and lose the answer: whoever asked asks again."""
+    asked.act()
+    return True
+
+
 def begin_blade(local: Local, rack: Rack, blade: Bench) -> list[str]:
     """Two jobs for a blade, of which the first leaves something where no agent cleans."""
     rack.blade = blade
+    rack.on("POST", unanswered, 1)
     blade.start()
     first = local.submit(f'echo secret > "{blade.state}/left"\n', "-t", "blades")
     return [first, local.submit(f'ls -A "{blade.state}"; echo second\n', "-t", "blades")]

@@ -34,6 +34,7 @@ cd "$AGENT_HOME"
 printf %s {token} > token
 curl --fail --silent --show-error --retry 9 --output agent.pyz {url}/v1/agent/agent.pyz
 systemd-run --unit=penstock-agent --working-directory="$AGENT_HOME" --property=Restart=always \\
+    --property=OOMPolicy=continue \\
     python3 agent.pyz host --url {url} --host {unit} --token-file token --state state --containers podman
 """
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 
 import pytest
 
@@ -72,6 +73,34 @@ def test_the_kernel_proves_lack_of_memory(worker, script):
     assert told["evidence"]["memory_limit_bytes"] == 256 << 20
     assert "of its control group" in told["evidence"]["source"]
     assert "out of memory" in job.outcome()["reason"]
+
+
+def test_the_kernel_kills_a_job_before_an_agent_that_is_larger(worker):
+    """Each process of the job has a third of what the agent has."""
+    small = """python3 -c "x = bytes(range(256)) * 16384; __import__('time').sleep(600)" """
+    with little_memory(160 << 20) as processes:
+        job = worker(script=f"for _ in $(seq 30); do {small} & done; wait -n; exit 1")
+        agent = job.start(before=lambda: processes.write_text(str(os.getpid())))
+        assert agent.wait(60) == 0, job.log()
+        assert job.outcome()["failure"]["kind"] == "out_of_memory", job.outcome()
+
+
+AWAITS = "until [ $(cat /proc/$$/oom_score_adj) != $(cat /proc/$PPID/oom_score_adj) ]; do sleep 0.05; done"
+SCORE = f"{AWAITS}; cat /proc/$$/oom_score_adj"
+
+
+@pytest.mark.parametrize("added", [0, 600])
+def test_the_kernel_is_told_of_all_that_an_agent_starts(worker, added):
+    own = int(Path("/proc/self/oom_score_adj").read_text())
+    job = worker(
+        script=f"{SCORE}; bmat process start beside bash -c '{SCORE}; touch $PENSTOCK_WORK/up'\n"
+        "until [ -e $PENSTOCK_WORK/up ]; do sleep 0.05; done",
+        health={"before": SCORE, "after": "true", "timeout_seconds": 20},
+    )
+    agent = job.start(before=lambda: Path("/proc/self/oom_score_adj").write_text(str(min(own + added, 1000))))
+    assert agent.wait(60) == 0, job.log()
+    said = [job.plane.lines(stream) for stream in ("health", "stdout", "bg.beside.stdout")]
+    assert said == [[str(min(own + added + 500, 1000))]] * 3
 
 
 def test_the_machines_count_proves_nothing_about_a_task_that_was_not_killed(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 [JOB-2] [UNIT-2] [UNIT-3]
 """
 
+import configparser
 import json
 import os
 import signal
@@ -310,3 +311,10 @@ def test_each_worker_of_a_host_starts_from_a_compiled_copy_that_no_job_has_chang
     host.start()
     host.lab.wait_until_clean(*WORKERS[:2])
     assert [told["result"] for told in host.lab.finishes] == ["succeeded"] * 2
+
+
+def test_the_unit_of_the_example_goes_on_when_the_kernel_kills_a_job_for_its_memory() -> None:
+    """By default systemd ends the whole unit then, and with it the agent: systemd.service(5)."""
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.read(Path(__file__).parents[2] / "examples" / "penstock-agent.service")
+    assert unit["Service"]["OOMPolicy"] == "continue"

@@ -110,6 +110,7 @@ def test_an_instance_becomes_the_agent_when_it_boots(machines: Any, ec2: Ec2, tm
     assert (tmp_path / "curl").read_text().split()[-2:] == ["agent.pyz", f"{URL}/v1/agent/agent.pyz"]
     words = f"agent.pyz host --url {URL} --host {HOST} --token-file token --state state --containers podman"
     assert (tmp_path / "systemd-run").read_text().split()[-len(words.split()) - 1 :] == ["python3", *words.split()]
+    assert "--property=OOMPolicy=continue" in (tmp_path / "systemd-run").read_text().split(), "else it ends with a job"
     (tmp_path / "systemd-run").unlink()
     (programs / "curl").write_text("#!/bin/sh\nexit 22\n")
     assert subprocess.run(["/bin/sh"], input=boot, check=False, env=environment).returncode == 22

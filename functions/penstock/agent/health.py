@@ -23,6 +23,7 @@ from .machine import (
     end_processes,
     installed_locale,
     now,
+    raise_oom_score,
     reap_orphans,
     signal_name,
 )
@@ -78,6 +79,7 @@ class HealthCheck:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+        raise_oom_score(child.pid)
         self._job.processes.group = child.pid
         return child
 

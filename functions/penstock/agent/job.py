@@ -14,7 +14,17 @@ from typing import Any
 from .client import Client, Control, Stop
 from .downloads import DOWNLOAD_TRIES, Copies, download
 from .joblog import Outbox, OutputReader, Put
-from .machine import Config, JobProcesses, Machine, duration_text, end_processes, now, reap_orphans, signal_name
+from .machine import (
+    Config,
+    JobProcesses,
+    Machine,
+    duration_text,
+    end_processes,
+    now,
+    raise_oom_score,
+    reap_orphans,
+    signal_name,
+)
 from .masking import Mask
 
 BROKEN_CHARS = 500  # the service refuses longer texts
@@ -93,6 +103,7 @@ class Background:
                 child = self._launch(command, ask["cwd"], text_environment(ask["env"]))
             except (OSError, ValueError) as why:
                 raise Declined(f"{command[0]} cannot be started: {why}") from None
+            raise_oom_score(child.pid)
             self._all[name] = self._attended(name, child, self._task)
         self._say(self._task, f'started background process "{name}" (pid {child.pid})')
 

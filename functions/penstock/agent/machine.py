@@ -301,6 +301,10 @@ PR_SET_CHILD_SUBREAPER = 36
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 UNLIMITED = 1 << 60  # version 1 of control groups writes a little less than 2^63 if there is no limit
 OOM_COUNT = "oom_kill"
+JOB_OOM_SCORE = 500
+"""What a job's processes have more than the agent, of `MOST_OOM_SCORE`, which is all of the memory: proc(5)."""
+
+MOST_OOM_SCORE = 1000
 
 
 @dataclass(frozen=True)
@@ -510,6 +514,17 @@ class OomKills:
     count: int
     source: str
     limit: int | None
+
+
+def raise_oom_score(pid: int) -> None:
+    """Have the kernel kill this process, and what it starts, before the agent when memory runs out, if it can.
+
+    Else the agent, which may be the largest process of a small machine, is killed, and nobody says why the job ended.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        own = int(Path("/proc/self/oom_score_adj").read_text(encoding="ascii"))
+        score = min(own + JOB_OOM_SCORE, MOST_OOM_SCORE)
+        Path(f"/proc/{pid}/oom_score_adj").write_text(f"{score}", encoding="ascii")
 
 
 def count_oom_kills() -> dict[OomCounter, int]:

@@ -35,6 +35,7 @@ from .machine import (
     installed_locale,
     log,
     now,
+    raise_oom_score,
     signal_name,
 )
 from .masking import resource_secrets, text_secrets
@@ -139,6 +140,7 @@ def launch_script(job: Job, task: Task, script: str) -> subprocess.Popen[bytes]:
             stderr=subprocess.PIPE,
             **({} if task.as_root or account is None else account.popen_options()),
         )
+    raise_oom_score(child.pid)
     job.processes.group = child.pid
     return child
 

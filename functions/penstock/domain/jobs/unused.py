@@ -64,8 +64,8 @@ REORDERED_ERROR = "Reordered"
 """The flow error of an attempt that holds what the site now puts behind what it waits for."""
 
 ORDER_CHECK = timedelta(minutes=10)
-"""How often an attempt that holds something and waits for more is compared with its site. Nobody asks for it when a
-site is applied: an attempt may wait in an old order later, too.
+"""How often an attempt that holds something and waits for more is compared with the site. It is not enough to compare
+it when a site is applied: an attempt may come to wait in the old order only after that.
 """
 
 HELD_STATES = (LeaseState.GRANTED, LeaseState.READY)
@@ -87,7 +87,7 @@ def give_back_time(job: Job, leases: Collection[Lease]) -> datetime | None:
 
 def next_check(job: Job, leases: Collection[Lease], now: datetime) -> datetime | None:
     """When a waiting job has to be checked: when it gives back, at its queue deadline, and for the site's order."""
-    check = now + ORDER_CHECK if _has_an_order(job, leases) else None
+    check = now + ORDER_CHECK if _holds_and_waits(job, leases) else None
     return min((time for time in (give_back_time(job, leases), job.flow.queue_until, check) if time), default=None)
 
 
@@ -97,7 +97,7 @@ def is_give_back_due(job: Job, leases: Collection[Lease], now: datetime) -> bool
     return end is not None and end <= now
 
 
-def _has_an_order(job: Job, leases: Collection[Lease]) -> bool:
+def _holds_and_waits(job: Job, leases: Collection[Lease]) -> bool:
     """Whether an attempt holds something and waits for another resource; the worker comes last in any order."""
     holds = any(lease.state in HELD_STATES for lease in leases)
     waits = any(lease.state is LeaseState.WAITING and lease.order != WORKER for lease in leases)
@@ -107,9 +107,9 @@ def _has_an_order(job: Job, leases: Collection[Lease]) -> bool:
 def is_out_of_order(job: Job, leases: Collection[Lease], site: Site) -> bool:
     """Whether an attempt holds something that the site's jobs now acquire with or after what it waits for. [QUEUE-3]
 
-    While no attempt does, none waits for itself: whoever holds what it waits for waits for something further on.
+    If no attempt does, there is no deadlock: each waits for one that runs, or that waits for something later.
     """
-    if not _has_an_order(job, leases):
+    if not _holds_and_waits(job, leases):
         return False
     place = step_of_pools(site)
     needs = {need.order: need for need in job.request.needs}

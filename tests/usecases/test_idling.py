@@ -220,10 +220,14 @@ def test_who_holds_nothing_gives_nothing_back(impatient: Twin, ada: User) -> Non
 
 
 def test_without_a_limit_it_is_held_until_the_queue_deadline(ada: User) -> None:
-    twin = site(SITE.replace(f"idle_hold = {LIMIT}", ""))
+    twin = site(SITE.replace(f"idle_hold = {LIMIT}", f"queue = {6 * LIMIT}"))
     job, _ = waiting_for_a_licence(twin, ada)
-    wait(twin, 3 * LIMIT)
+    wait(twin, 6 * LIMIT - 60)
     assert (holder(twin, "resource/bench"), job_of(twin, job).attempt) == (job, 1)
+    wait(twin, 120)
+    ended = job_of(twin, job)
+    assert (holder(twin, "resource/bench"), ended.end.outcome) == (None, Outcome.ERRORED)
+    assert ended.history.given_back == 0
 
 
 @pytest.mark.parametrize("says", [[NoCapacity("none left")] * 99, []])

@@ -1,10 +1,11 @@
-"""`make prove`: run the long proofs. Ended before its end, it goes on where it was, as long as the commit is the same.
+"""`make prove`: run the long proofs. Ended before its end, it goes on where it was, as long as the code is the same.
 
     export PYTHONPATH=functions:.
     python -m tests.prove [--list] [--again] [--processes N] [PART ...]
 
-Each piece leaves its output in build/prove. A part of which all pieces passed goes into tests/prove/record.toml, unless
-something in the working tree is not committed. docs/internals/promises.md shows the record.
+Each piece leaves its output in build/prove. A part of which all pieces passed goes into tests/prove/record.toml, and a
+piece of any other into tests/prove/begun.toml, unless something in the working tree is not committed. Whoever commits
+these can go on elsewhere. docs/internals/promises.md shows the record.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from threading import Lock
 
 from tests.prove import parts, proved
 from tests.prove.parts import Part
-from tests.prove.proved import Outputs, Proved
+from tests.prove.proved import Outputs, Pieces, Proved
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _lines(wanted: Sequence[Part]) -> list[str]:
     record, code = proved.read(), proved.code()
     standing = {name: each.standing(code) for name, each in record.items()}
+    standing |= {name: f"{len(pieces)} passed with this code" for name, pieces in proved.read_begun(code).items()}
     return [
         f"{part.name:<12} {len(part.pieces):>3}  {standing.get(part.name, 'not yet passed'):<47}  {part.says}"
         for part in wanted
@@ -59,31 +62,66 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
         action="store_true",
         help="run nothing; say what there is, in how many pieces, and whether it passed with the code as it is now",
     )
-    parser.add_argument("--again", action="store_true", help="run what has passed on this commit again")
+    parser.add_argument("--again", action="store_true", help="run what has passed with this code again")
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="at once (2)")
     return parser
 
 
 def _prove(part: Part, outputs: Outputs, head: str, processes: int, again: bool) -> bool:
     """Run what is missing of a part, and record the part if nothing is missing then."""
+    code = proved.code(head) if head.isalnum() else ""  # what is not committed is not recorded
     if again:
         outputs.forget(part)
-    missing = outputs.missing(part)
+        _note(part, code, {})
+    elif _is_whole(part, code):
+        print(f"{part.name}: passed whole before, with this code", flush=True)
+        return True
+    passed = _passed(part, outputs, code)
+    missing = [piece for piece in part.pieces if piece not in passed]
 
     def run(at: int) -> None:
         piece = missing[at]
         _run(part, piece, outputs, processes, f"{part.name} {piece}".strip(), f"{at + 1} of {len(missing)}")
+        with ONE_AT_A_TIME:
+            _note(part, code, _passed(part, outputs, code))
 
     with ThreadPoolExecutor(1 if part.is_parallel else processes) as pool:
         list(pool.map(run, range(len(missing))))  # it waits for all, and who interrupts it starts no more
-    if outputs.missing(part):
+    passed = _passed(part, outputs, code)
+    if len(passed) < len(part.pieces):
         return False
-    figures = outputs.figures(part)
-    print(f"{part.name}: passed whole, {figures}", flush=True)
-    if head.isalnum():
-        found = Proved(head, datetime.now(UTC).date().isoformat(), figures, proved.code(head))
-        proved.write(proved.read() | {part.name: found})
+    _record(part, head, code, parts.figures(passed.values()))
     return True
+
+
+ONE_AT_A_TIME = Lock()
+
+
+def _is_whole(part: Part, code: str) -> bool:
+    """Whether all of a part passed with this code."""
+    found = proved.read().get(part.name)
+    return bool(code and found and found.code == code)
+
+
+def _passed(part: Part, outputs: Outputs, code: str) -> Pieces:
+    """The pieces that passed here on this commit, or anywhere with this code."""
+    found = {**proved.read_begun(code).get(part.name, {}), **outputs.counted(part)}
+    return {piece: found[piece] for piece in part.pieces if piece in found}
+
+
+def _note(part: Part, code: str, passed: Pieces) -> None:
+    """Note what passed of a part, so that it goes on there on another machine, too."""
+    if code:
+        others = {name: pieces for name, pieces in proved.read_begun(code).items() if name != part.name}
+        proved.write_begun(code, others | ({part.name: passed} if passed else {}))
+
+
+def _record(part: Part, head: str, code: str, figures: str) -> None:
+    print(f"{part.name}: passed whole, {figures}", flush=True)
+    if code:
+        found = Proved(head, datetime.now(UTC).date().isoformat(), figures, code)
+        proved.write(proved.read() | {part.name: found})
+        _note(part, code, {})
 
 
 def _run(part: Part, piece: str, outputs: Outputs, processes: int, name: str, place: str) -> None:

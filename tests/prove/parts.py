@@ -39,13 +39,20 @@ class Part:
         """What Python is called with for one piece."""
         return [word.format(piece=piece, processes=processes) for word in self.run]
 
-    def figures(self, outputs: Iterable[str]) -> str:
-        """The figures in the outputs of all pieces, added up: `10,000 sites, 183,240 jobs`."""
+    def count(self, output: str) -> Counter[str]:
+        """The figures in the output of a piece."""
         total: Counter[str] = Counter()
-        for output in outputs:
-            for found in re.finditer(self.shows, output) if self.shows else ():
-                total.update({name: int(text) for name, text in found.groupdict().items() if text})
-        return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in total.items())
+        for found in re.finditer(self.shows, output) if self.shows else ():
+            total.update({name: int(text) for name, text in found.groupdict().items() if text})
+        return total
+
+
+def figures(counted: Iterable[Mapping[str, int]]) -> str:
+    """The figures of all pieces, added up: `10,000 sites, 183,240 jobs`."""
+    total: Counter[str] = Counter()
+    for counts in counted:
+        total.update(counts)
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in total.items())
 
 
 def load() -> dict[str, Part]:

@@ -1,4 +1,9 @@
-"""What was proved: of one commit, in build/prove; and in the record the last run of each part that passed whole."""
+"""What was proved, in two files that are committed: the last run of each part that passed whole, in the record; and the
+pieces that passed of the others, so that a long part can be proved bit by bit, and on several machines.
+
+Both are for the product's code, which many commits have. What was run with changes that are not committed counts only
+for just these, in build/prove.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,8 @@ from tests.prove.parts import Part
 
 FOLDER = Path("build/prove")
 RECORD = Path(__file__).with_name("record.toml")
-WRITTEN = ("tests/prove/record.toml", "docs/internals/promises.md")
+BEGUN = Path(__file__).with_name("begun.toml")
+WRITTEN = ("tests/prove/record.toml", "tests/prove/begun.toml", "docs/internals/promises.md")
 """What `make prove` itself changes."""
 
 
@@ -48,6 +54,10 @@ class Proved:
         return f"passed on {self.day}{' with this code' if self.code == code else ', functions/ changed since'}"
 
 
+Pieces = Mapping[str, Mapping[str, int]]
+"""Pieces that passed, each with what it counted."""
+
+
 class Outputs:
     """The outputs of pieces on one commit. A piece that passed has its output under its own name."""
 
@@ -63,14 +73,10 @@ class Outputs:
         """Where the output of a piece goes while it runs, and stays if it fails."""
         return self.folder / f"{_name(part, piece)}.log"
 
-    def missing(self, part: Part) -> list[str]:
-        """The pieces of a part that did not pass yet."""
-        return [piece for piece in part.pieces if not self.passed(part, piece).exists()]
-
-    def figures(self, part: Part) -> str:
-        """The figures of all pieces that passed."""
-        found = (self.passed(part, piece) for piece in part.pieces)
-        return part.figures(path.read_text(errors="replace") for path in found if path.exists())
+    def counted(self, part: Part) -> Pieces:
+        """The pieces of a part that passed, each with what it counted."""
+        found = {piece: self.passed(part, piece) for piece in part.pieces}
+        return {piece: part.count(path.read_text(errors="replace")) for piece, path in found.items() if path.exists()}
 
     def forget(self, part: Part) -> None:
         """Have all pieces of a part run again."""
@@ -97,3 +103,25 @@ HEAD = "# When each part of `make prove` passed whole the last time. `make prove
 
 def _table(name: str, proved: Proved) -> str:
     return f"[{name}]\n" + "".join(f'{key} = "{value}"\n' for key, value in asdict(proved).items())
+
+
+def read_begun(code: str, path: Path = BEGUN) -> dict[str, Pieces]:
+    """The pieces that passed with this code, by part, of parts that are not whole."""
+    tables = tomllib.loads(path.read_text()) if path.exists() else {}
+    return {name: table["pieces"] for name, table in tables.items() if table["code"] == code}
+
+
+def write_begun(code: str, begun: Mapping[str, Pieces], path: Path = BEGUN) -> None:
+    """Write which pieces passed with this code. What passed with another is forgotten."""
+    path.write_text(BEGUN_HEAD + "".join(f"\n{_begun(name, code, begun[name])}" for name in sorted(begun)))
+
+
+BEGUN_HEAD = "# Pieces that passed of parts of `make prove` that are not whole yet. `make prove` writes this file.\n"
+
+
+def _begun(name: str, code: str, pieces: Pieces) -> str:
+    lines = (
+        f'pieces."{piece}" = {{ {", ".join(f"{key} = {count}" for key, count in counts.items())} }}\n'
+        for piece, counts in pieces.items()
+    )
+    return f'[{name}]\ncode = "{code}"\n{"".join(lines)}'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -30,10 +31,14 @@ def record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     path = tmp_path / "record.toml"
     monkeypatch.setattr(proved, "read", lambda: proved_of(path))
     monkeypatch.setattr(proved, "write", lambda record: write(record, path))
+    begun = tmp_path / "begun.toml"
+    monkeypatch.setattr(proved, "read_begun", lambda code: read_begun(code, begun))
+    monkeypatch.setattr(proved, "write_begun", lambda code, pieces: write_begun(code, pieces, begun))
     return path
 
 
 proved_of, write = proved.read, proved.write
+read_begun, write_begun = proved.read_begun, proved.write_begun
 
 
 def test_what_passes_whole_is_recorded_with_its_figures(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,6 +58,46 @@ def test_it_goes_on_with_what_did_not_pass(record: Path, capsys: pytest.CaptureF
     assert [line for line in capsys.readouterr().out.splitlines() if line.endswith("...")] == ["bad 2:3 (1 of 1) ..."]
     assert prove.main(["good", "--again"]) == 0
     assert "good 1:2 (2 of 2) ..." in capsys.readouterr().out
+
+
+def began(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The pieces that were run since it was asked last."""
+    return [line.partition(" (")[0] for line in capsys.readouterr().out.splitlines() if line.endswith("...")]
+
+
+def test_it_goes_on_elsewhere_with_what_is_recorded(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another machine has the files that are committed, and no outputs."""
+    prove.main([])
+    shutil.rmtree("build")
+    capsys.readouterr()
+    assert prove.main(["--list"]) == 0
+    assert "bad            3  2 passed with this code " in capsys.readouterr().out
+    assert prove.main([]) == 1
+    assert began(capsys) == ["bad 2:3"]
+    assert prove.main(["bad", "--again"]) == 1
+    assert began(capsys) == ["bad 1:2", "bad 2:3", "bad 3:4"]
+
+
+def test_what_passed_in_two_places_adds_up(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun = record.with_name("begun.toml")
+    proved.write_begun(CODE, {"good": {"0:1": {"small_things": 34}, "8:9": {}}, "other": {"a": {}}})
+    assert prove.main(["good"]) == 0
+    assert began(capsys) == ["good 1:2"]
+    assert proved_of(record)["good"].figures == "1,234 small things"
+    assert read_begun(CODE, begun) == {"other": {"a": {}}}
+
+
+def test_what_passed_with_other_code_is_proved_anew(
+    record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prove.main([])
+    shutil.rmtree("build")
+    capsys.readouterr()
+    monkeypatch.setattr(proved, "code", lambda commit="HEAD": "d" * 40)
+    prove.main([])
+    assert began(capsys) == ["good 0:1", "good 1:2", "bad 1:2", "bad 2:3", "bad 3:4"]
 
 
 MEETS = """
@@ -97,7 +142,7 @@ def test_what_it_writes_itself_does_not_change_the_commit(monkeypatch: pytest.Mo
     clean = proved.commit()
     assert len(clean) == 40
     for path in proved.WRITTEN:
-        Path(path).parent.mkdir(parents=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text("it")
     assert proved.commit() == clean
     Path("other").write_text("it")
@@ -155,15 +200,14 @@ def test_pieces_are_names_or_ranges() -> None:
 
 def test_what_was_skipped_is_told() -> None:
     tests = parts.load()["long"]
-    assert (
-        tests.figures(["== 190 passed in 2s ==", "== 1 passed, 12 skipped, 1 warning in 9s =="])
-        == "191 tests, 12 skipped"
-    )
+    told = ["== 190 passed in 2s ==", "== 1 passed, 12 skipped, 1 warning in 9s =="]
+    assert parts.figures(map(tests.count, told)) == "191 tests, 12 skipped"
 
 
 def test_of_random_sites_the_last_line_counts_which_has_those_before() -> None:
     told = [f"{done} of 250 seeds, {done} jobs, {2 * done} commits, 0.33 s a seed\n" for done in (100, 200, 250)]
-    assert parts.load()["simulation"].figures(["".join(told)] * 2) == "500 sites, 500 jobs, 1,000 commits"
+    sites = parts.load()["simulation"]
+    assert parts.figures(map(sites.count, ["".join(told)] * 2)) == "500 sites, 500 jobs, 1,000 commits"
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from threading import Lock
 
 from tests.prove import parts, proved
 from tests.prove.parts import Part
-from tests.prove.proved import Outputs, Pieces, Proved
+from tests.prove.proved import Begun, Outputs, Pieces, Proved
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,13 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _lines(wanted: Sequence[Part]) -> list[str]:
-    record, code = proved.read(), proved.code()
-    standing = {name: each.standing(code) for name, each in record.items()}
-    standing |= {name: f"{len(pieces)} passed with this code" for name, pieces in proved.read_begun(code).items()}
-    return [
-        f"{part.name:<12} {len(part.pieces):>3}  {standing.get(part.name, 'not yet passed'):<47}  {part.says}"
-        for part in wanted
-    ]
+    return [f"{part.name:<12} {len(part.pieces):>3}  {_standing(part):<47}  {part.says}" for part in wanted]
+
+
+def _standing(part: Part) -> str:
+    code, whole, begun = proved.code(part.of), proved.read().get(part.name), proved.read_begun().get(part.name)
+    if begun and begun.code == code:
+        return f"{len(begun.pieces)} passed with this code"
+    return whole.standing(code, part.of) if whole else "not yet passed"
 
 
 def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
@@ -69,7 +70,7 @@ def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
 
 def _prove(part: Part, outputs: Outputs, head: str, processes: int, again: bool) -> bool:
     """Run what is missing of a part, and record the part if nothing is missing then."""
-    code = proved.code(head) if head.isalnum() else ""  # what is not committed is not recorded
+    code = proved.code(part.of, head) if head.isalnum() else ""  # what is not committed is not recorded
     if again:
         outputs.forget(part)
         _note(part, code, {})
@@ -105,15 +106,16 @@ def _is_whole(part: Part, code: str) -> bool:
 
 def _passed(part: Part, outputs: Outputs, code: str) -> Pieces:
     """The pieces that passed here on this commit, or anywhere with this code."""
-    found = {**proved.read_begun(code).get(part.name, {}), **outputs.counted(part)}
+    begun = proved.read_begun().get(part.name)
+    found = {**(begun.pieces if begun and begun.code == code else {}), **outputs.counted(part)}
     return {piece: found[piece] for piece in part.pieces if piece in found}
 
 
 def _note(part: Part, code: str, passed: Pieces) -> None:
     """Note what passed of a part, so that it goes on there on another machine, too."""
     if code:
-        others = {name: pieces for name, pieces in proved.read_begun(code).items() if name != part.name}
-        proved.write_begun(code, others | ({part.name: passed} if passed else {}))
+        others = {name: begun for name, begun in proved.read_begun().items() if name != part.name}
+        proved.write_begun(others | ({part.name: Begun(code, passed)} if passed else {}))
 
 
 def _record(part: Part, head: str, code: str, figures: str) -> None:

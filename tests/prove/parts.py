@@ -9,10 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from model.run import configurations
 from tests.crash.sweep import SCENARIOS
 from tests.fuzz.targets import READERS
 
-NAMED: Mapping[str, Sequence[str]] = {"scenarios": tuple(SCENARIOS), "readers": tuple(READERS)}
+NAMED: Mapping[str, Sequence[str]] = {
+    "configurations": tuple(each.name for each in configurations()),
+    "scenarios": tuple(SCENARIOS),
+    "readers": tuple(READERS),
+}
 """What `pieces` may name."""
 
 
@@ -20,7 +25,8 @@ NAMED: Mapping[str, Sequence[str]] = {"scenarios": tuple(SCENARIOS), "readers": 
 class Part:
     """A proof: what it shows to a reader, what Python is called with, once for each piece, and with what environment.
 
-    `shows` is an expression; each of its groups is a figure, under the group's name.
+    `shows` is an expression; each of its groups is a figure, under the group's name. `of` is the folder with the code
+    that is proved: while that is the same, the proof stands.
     """
 
     name: str
@@ -28,6 +34,7 @@ class Part:
     run: tuple[str, ...]
     pieces: tuple[str, ...] = ("",)
     shows: str = ""
+    of: str = "functions"
     env: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -1,8 +1,8 @@
 """What was proved, in two files that are committed: the last run of each part that passed whole, in the record; and the
 pieces that passed of the others, so that a long part can be proved bit by bit, and on several machines.
 
-Both are for the product's code, which many commits have. What was run with changes that are not committed counts only
-for just these, in build/prove.
+Both are for what a part is a proof of, in most cases the product's code, which many commits have. What was run with
+changes that are not committed counts only for just these, in build/prove.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def commit() -> str:
     return f"{head}-{sha256((status + changed).encode()).hexdigest()[:12]}" if status else head
 
 
-def code(commit: str = "HEAD") -> str:
-    """What git calls the product's code at a commit: two commits with the same code have the same name for it."""
-    return _git("rev-parse", f"{commit}:functions")
+def code(of: str, commit: str = "HEAD") -> str:
+    """What git calls a folder's content at a commit: two commits with the same code have the same name for it."""
+    return _git("rev-parse", f"{commit}:{of}")
 
 
 def _git(*words: str) -> str:
@@ -49,13 +49,21 @@ class Proved:
     figures: str
     code: str
 
-    def standing(self, code: str) -> str:
-        """What it says of this code."""
-        return f"passed on {self.day}{' with this code' if self.code == code else ', functions/ changed since'}"
+    def standing(self, code: str, of: str) -> str:
+        """What it says of this code, which is that of the folder `of`."""
+        return f"passed on {self.day}{' with this code' if self.code == code else f', {of}/ changed since'}"
 
 
 Pieces = Mapping[str, Mapping[str, int]]
 """Pieces that passed, each with what it counted."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The pieces of a part that passed with some code; at least one is missing."""
+
+    code: str
+    pieces: Pieces
 
 
 class Outputs:
@@ -105,23 +113,22 @@ def _table(name: str, proved: Proved) -> str:
     return f"[{name}]\n" + "".join(f'{key} = "{value}"\n' for key, value in asdict(proved).items())
 
 
-def read_begun(code: str, path: Path = BEGUN) -> dict[str, Pieces]:
-    """The pieces that passed with this code, by part, of parts that are not whole."""
-    tables = tomllib.loads(path.read_text()) if path.exists() else {}
-    return {name: table["pieces"] for name, table in tables.items() if table["code"] == code}
+def read_begun(path: Path = BEGUN) -> dict[str, Begun]:
+    """The parts that have begun."""
+    return {name: Begun(**table) for name, table in tomllib.loads(path.read_text()).items()} if path.exists() else {}
 
 
-def write_begun(code: str, begun: Mapping[str, Pieces], path: Path = BEGUN) -> None:
-    """Write which pieces passed with this code. What passed with another is forgotten."""
-    path.write_text(BEGUN_HEAD + "".join(f"\n{_begun(name, code, begun[name])}" for name in sorted(begun)))
+def write_begun(begun: Mapping[str, Begun], path: Path = BEGUN) -> None:
+    """Write the parts that have begun, in the order of their names."""
+    path.write_text(BEGUN_HEAD + "".join(f"\n{_begun(name, begun[name])}" for name in sorted(begun)))
 
 
 BEGUN_HEAD = "# Pieces that passed of parts of `make prove` that are not whole yet. `make prove` writes this file.\n"
 
 
-def _begun(name: str, code: str, pieces: Pieces) -> str:
+def _begun(name: str, begun: Begun) -> str:
     lines = (
         f'pieces."{piece}" = {{ {", ".join(f"{key} = {count}" for key, count in counts.items())} }}\n'
-        for piece, counts in pieces.items()
+        for piece, counts in begun.pieces.items()
     )
-    return f'[{name}]\ncode = "{code}"\n{"".join(lines)}'
+    return f'[{name}]\ncode = "{begun.code}"\n{"".join(lines)}'

@@ -11,11 +11,12 @@ import pytest
 from tests.prove import __main__ as prove
 from tests.prove import parts, proved
 from tests.prove.parts import Part
-from tests.prove.proved import Proved
+from tests.prove.proved import Begun, Proved
 
 HEAD = "a" * 40
 CODE = "c" * 40
 WHO = ["-c", "user.name=a", "-c", "user.email=a"]
+OTHER = Begun("e" * 40, {"a": {}, "b": {"small_things": 2, "large_things": 1}})
 COUNTS = "print('{piece} tried 1200 things'); raise SystemExit('{piece}' == '2:3')"
 
 
@@ -27,13 +28,13 @@ def record(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     bad = Part("bad", "it fails", ("-c", COUNTS), ("1:2", "2:3", "3:4"))
     monkeypatch.setattr(parts, "load", lambda: {"good": good, "bad": bad})
     monkeypatch.setattr(proved, "commit", lambda: HEAD)
-    monkeypatch.setattr(proved, "code", lambda commit="HEAD": CODE)
+    monkeypatch.setattr(proved, "code", lambda of, commit="HEAD": CODE)
     path = tmp_path / "record.toml"
     monkeypatch.setattr(proved, "read", lambda: proved_of(path))
     monkeypatch.setattr(proved, "write", lambda record: write(record, path))
     begun = tmp_path / "begun.toml"
-    monkeypatch.setattr(proved, "read_begun", lambda code: read_begun(code, begun))
-    monkeypatch.setattr(proved, "write_begun", lambda code, pieces: write_begun(code, pieces, begun))
+    monkeypatch.setattr(proved, "read_begun", lambda: read_begun(begun))
+    monkeypatch.setattr(proved, "write_begun", lambda parts: write_begun(parts, begun))
     return path
 
 
@@ -82,11 +83,11 @@ def test_what_passed_in_two_places_adds_up(
     record: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begun = record.with_name("begun.toml")
-    proved.write_begun(CODE, {"good": {"0:1": {"small_things": 34}, "8:9": {}}, "other": {"a": {}}})
+    proved.write_begun({"good": Begun(CODE, {"0:1": {"small_things": 34}, "8:9": {}}), "other": OTHER})
     assert prove.main(["good"]) == 0
     assert began(capsys) == ["good 1:2"]
     assert proved_of(record)["good"].figures == "1,234 small things"
-    assert read_begun(CODE, begun) == {"other": {"a": {}}}
+    assert read_begun(begun) == {"other": OTHER}
 
 
 def test_what_passed_with_other_code_is_proved_anew(
@@ -95,7 +96,7 @@ def test_what_passed_with_other_code_is_proved_anew(
     prove.main([])
     shutil.rmtree("build")
     capsys.readouterr()
-    monkeypatch.setattr(proved, "code", lambda commit="HEAD": "d" * 40)
+    monkeypatch.setattr(proved, "code", lambda of, commit="HEAD": "d" * 40)
     prove.main([])
     assert began(capsys) == ["good 0:1", "good 1:2", "bad 1:2", "bad 2:3", "bad 3:4"]
 
@@ -156,7 +157,7 @@ def test_an_unknown_part_is_refused_and_all_parts_are_listed(capsys: pytest.Capt
     assert "there is no nothing; there are models, crashes" in capsys.readouterr().err
     assert prove.main(["--list"]) == 0
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()[:3]] == [
-        ["models", "1"],
+        ["models", str(len(parts.NAMED["configurations"]))],
         ["crashes", str(len(parts.NAMED["scenarios"]))],
         ["simulation", "40"],
     ]
@@ -169,7 +170,7 @@ def test_the_list_says_what_passed_with_the_code_as_it_is_now(
     day = proved_of(record)["good"].day
     capsys.readouterr()
     prove.main(["--list"])
-    monkeypatch.setattr(proved, "code", lambda: "d" * 40)
+    monkeypatch.setattr(proved, "code", lambda of: "d" * 40)
     prove.main(["--list", "good"])
     assert [line.split(None, 2)[2].split("  ")[0] for line in capsys.readouterr().out.splitlines()] == [
         f"passed on {day} with this code",
@@ -187,7 +188,7 @@ def test_a_commit_that_leaves_the_code_alone_has_the_same_code(monkeypatch: pyte
             file.write("it\n")
         for words in (["init", "-q"], ["add", "."], [*WHO, "commit", "-q", "-m", "it"]):
             subprocess.run(["git", *words], check=True)
-        found.append(proved.code())
+        found.append(proved.code("functions"))
     assert found[0] == found[1] != found[2]
 
 

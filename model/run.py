@@ -64,7 +64,7 @@ class Checked:
     @property
     def is_right(self) -> bool:
         """Whether this is what was expected."""
-        return self.outcome == self.configuration.expect
+        return self.outcome == self.configuration.expect and self.states > 0
 
 
 def configurations() -> list[Configuration]:

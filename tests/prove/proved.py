@@ -1,8 +1,8 @@
 """What was proved, in two files that are committed: the last run of each part that passed whole, in the record; and the
 pieces that passed of the others, so that a long part can be proved bit by bit, and on several machines.
 
-Both are for what a part is a proof of, in most cases the product's code, which many commits have. What was run with
-changes that are not committed counts only for just these, in build/prove.
+Both count as long as the code that a part proves is the same: that of functions/, or of model/ for the models. What was
+run with changes that are not committed counts only for these changes, in build/prove.
 """
 
 from __future__ import annotations
